@@ -17,7 +17,7 @@ from clew import Budget, Engine, Request, open_store
 from clew.config.reading import load
 from clew.engine.settings import Settings
 from clew.mcp.opening import library
-from clew.mcp.server import server
+from clew.mcp.serving import by_sdk
 from clew.sessions.transcripts import Transcript, TranscriptStretch, write
 
 SESSION_PLACES = {
@@ -95,7 +95,7 @@ class Machine:
         try:
             if told.indexer:
                 told.indexer.start()
-            async with Client(server(told)) as client:
+            async with Client(by_sdk(told)) as client:
                 yield Asked(client)
         finally:
             await told.close()

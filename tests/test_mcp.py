@@ -6,14 +6,17 @@ import random
 import re
 import signal
 import sqlite3
+import subprocess
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client, MCPError
 
+from clew.mcp.stdio import LONGEST_LINE
 from clew.mcp.telling import LEAST_CHARACTERS, MOST_CHARACTERS, data, sized
 from mcping import Asked, Machine, lines_of, until
 
@@ -350,6 +353,8 @@ async def test_a_server_that_is_killed_leaves_a_log_that_the_next_one_goes_on_wi
         process = await asyncio.create_subprocess_exec(
             command.command, *command.args, cwd=command.cwd, env=command.env, stdin=-1, stdout=-1, stderr=-1
         )
+        assert process.stdin
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}).encode() + b"\n")
         while not machine.store.exists():
             await asyncio.sleep(0.01)
         process.send_signal(signal.SIGKILL)
@@ -420,3 +425,61 @@ async def test_old_and_new_clients_are_served(machine: Machine) -> None:
     for mode in ("legacy", "auto"):
         async with Client(machine.command("--no-index"), mode=mode) as client:
             assert "shelves" in await Asked(client)("status")
+
+
+def test_a_client_is_told_of_the_tools_before_anything_large_is_imported(machine: Machine) -> None:
+    """Codex sends what is asked in the first seconds without tools that are not there yet."""
+    hello = {"protocolVersion": "2099-01-01", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    asked: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": hello},
+        {"id": 2, "method": "tools/list"},
+    ]
+    lines = b"".join(json.dumps({"jsonrpc": "2.0", **one}).encode() + b"\n" for one in asked)
+    command = machine.command()
+    args = [command.command, "-X", "importtime", *command.args]
+    done = subprocess.run(args, cwd=machine.project, env=machine.env, input=lines, capture_output=True, check=True)
+    first, second = sorted(lines_of(done.stdout), key=lambda line: int(line["id"]))
+    assert first["result"]["protocolVersion"] == "2025-11-25"
+    assert [tool["name"] for tool in second["result"]["tools"]] == TOOLS
+    imported = {line.rpartition(b"|")[2].strip().decode() for line in done.stderr.splitlines()}
+    assert {"clew.mcp.stdio"} <= imported
+    assert not {"mcp", "pydantic", "aiohttp", "clew.engine.engine", "clew.store"} & imported
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (b"[" * 100_000, -32700),
+        (b"x" * (5 << 20), -32700),
+        (b'{"id": {}, "method": "ping"}', -32600),
+        (b"[]", -32600),
+        (b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"search","arguments":3}}', None),
+        (b'{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":{"name":"resume","arguments":[]}}', -32602),
+        (b'{"jsonrpc":"2.0","id":7,"method":"resources/read","params":7}', -32602),
+    ],
+)
+def test_what_is_no_message_is_told_so_and_ends_nothing(machine: Machine, line: bytes, code: int | None) -> None:
+    command = machine.command("--no-index")
+    lines = line + b'\n\n{"jsonrpc":"2.0","id":"last","method":"ping"}\n'
+    args = [command.command, *command.args]
+    done = subprocess.run(args, cwd=machine.project, env=machine.env, input=lines, capture_output=True, check=True)
+    told = lines_of(done.stdout)
+    assert {"jsonrpc": "2.0", "id": "last", "result": {}} in told
+    [other] = [one for one in told if one["id"] != "last"] if len(line) < LONGEST_LINE else told[:1]
+    assert other.get("error", {}).get("code") == code
+
+
+def test_settings_that_cannot_be_read_are_told_to_whoever_asks(machine: Machine) -> None:
+    (machine.home / ".config" / "clew").mkdir(parents=True)
+    (machine.home / ".config" / "clew" / "config.toml").write_text("window = what\n")
+    asked: list[dict[str, Any]] = [
+        {"method": "notifications/initialized"},
+        {"id": 1, "method": "tools/call", "params": {"name": "status", "arguments": {}}},
+    ]
+    lines = b"".join(json.dumps({"jsonrpc": "2.0", **one}).encode() + b"\n" for one in asked)
+    command = machine.command()
+    args = [command.command, *command.args]
+    done = subprocess.run(args, cwd=machine.project, env=machine.env, input=lines, capture_output=True, check=True)
+    [told] = lines_of(done.stdout)
+    assert told["result"]["isError"]
+    assert "config.toml" in told["result"]["content"][0]["text"]

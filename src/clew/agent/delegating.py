@@ -9,7 +9,7 @@ from clew.agent.events import Answered
 from clew.agent.loop import Agent
 from clew.agent.tasks import Strategy, Summaries
 from clew.agent.tools import Plan, Tool, Toolbox
-from clew.agent.tools.arguments import takes
+from clew.core.arguments import takes
 from clew.errors import ClewError, ToolError
 from clew.text.excerpts import excerpt
 from clew.text.framing import neutral

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +10,7 @@ import typer
 from clew.cli import background as in_background
 from clew.cli.app import AsJson, UsageError, app, configured, echo_json, printable
 from clew.cli.serving import check_extra
-from clew.errors import BadRequest, MissingExtra
+from clew.errors import BadRequest
 
 if TYPE_CHECKING:
     from clew.installing.programs import ClientProgram
@@ -113,8 +112,6 @@ def _plugged(installer: "Installer", program: "ClientProgram", yes: bool, dry_ru
     if program.plugs is None:
         way = f"clew install {program.name} --gateway makes it talk through clew serve"
         raise UsageError(f"{program.title} takes neither tools nor hooks of clew: {way}")
-    if not find_spec("mcp"):
-        raise MissingExtra("clew's tools need the protocol's SDK", "mcp")
     _expect(installer, program)
     command = in_background.own_command()
     edits = installer.planned(program, PLUGS, program.plugs(command))

@@ -5,13 +5,16 @@ import os
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clew.cli.app import ScopeName, StorePath, UsageError, app, configured
+from clew.cli.app import StorePath, UsageError, app, configured
 from clew.cli.background import ensured
 from clew.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from clew.mcp.library import Library
 
 MCP_PORT = 8711
 
@@ -31,7 +34,7 @@ def mcp(
     index: Annotated[
         bool, typer.Option("--index/--no-index", help="Read session files of agents on this machine.")
     ] = True,
-    scope: ScopeName = "",
+    scope: Annotated[str, typer.Option("--scope", metavar="NAME", help="Scope, if not the configured one.")] = "",
     store: StorePath = None,
 ) -> None:
     """Serve what was said to agents, by MCP: search, recall, timeline, lost, pin, status.
@@ -40,30 +43,35 @@ def mcp(
     through clew, and the session files of coding agents on this machine, which are read as they grow and never changed.
     Other projects and scopes are out of reach; --all shows every project.
     """
-    if not find_spec("mcp"):
-        raise MissingExtra("clew mcp needs the protocol's SDK", "mcp")
     if conversation and every:
         raise UsageError("--conversation shows one and --all every conversation: give one of them")
-    from clew.mcp import opening
-    from clew.mcp.serving import MCP_PATH, listen, serve_http, serve_stdio
-
     ensured()
     folder = (project or Path.cwd()).absolute()
-    library = opening.library(
-        configured(),
-        os.environ,
-        folder,
-        conversation=conversation,
-        every=every,
-        index=index,
-        scope=scope,
-        store=store,
-    )
+
+    def library() -> "Library":
+        config = configured()  # and not before: a client waits for the first answer
+        from clew.mcp import opening
+
+        wanted: dict[str, Any] = {
+            "conversation": conversation,
+            "every": every,
+            "index": index,
+            "scope": scope,
+            "store": store,
+        }
+        return opening.library(config, os.environ, folder, **wanted)
+
     with suppress(KeyboardInterrupt):
         if not http:
+            from clew.mcp.stdio import serve_stdio
+
             asyncio.run(serve_stdio(library))
             return
+        if not find_spec("mcp"):
+            raise MissingExtra("clew mcp --http needs the protocol's SDK", "mcp")
+        from clew.mcp.serving import MCP_PATH, listen, serve_http
+
         listener = listen(host, port)
         at = f"[{host}]" if ":" in host else host
         typer.echo(f"clew serves MCP at http://{at}:{listener.getsockname()[1]}{MCP_PATH} (Ctrl+C ends it)", err=True)
-        asyncio.run(serve_http(library, listener))
+        asyncio.run(serve_http(library(), listener))

@@ -1,23 +1,23 @@
-"""The server, in the terms of the protocol: tools, resources and prompts, each answered in words."""
+"""The server, in the terms of the protocol: tools, resources and prompts, each answered in words.
 
-from collections.abc import Awaitable
-from typing import Any, TypeVar
+Requests and answers are plain values, as they stand in messages. The protocol's SDK takes two seconds to import, in
+which an agent has no tools; so nothing of it is needed here, nor the log before something is asked of it.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
-
-import mcp_types as types
-from mcp.server.lowlevel import Server
-from mcp.shared.exceptions import MCPError
 
 from clew import __version__
 from clew.errors import ClewError, NotFound
-from clew.mcp.brief import brief, passage
-from clew.mcp.library import Library
 from clew.mcp.telling import MOST_CHARACTERS, bounded, sized
 from clew.mcp.tools import SCHEMAS, WRITING, arguments, call, prompt_text
-from clew.screens.lines import called, words
-from clew.store.records import Session
 from clew.text.framing import neutral
 
+if TYPE_CHECKING:
+    from clew.mcp.library import Library
+
+TITLE, ABOUT = "clew", "What was said in this project's agent sessions, also what a compaction dropped."
 ADDRESS = "clew://conversation/"
 RESOURCES_AT_ONCE = 50
 PROMPTS = {
@@ -25,125 +25,143 @@ PROMPTS = {
     "resume": "Go on with a conversation where it stopped, with what the log has of it.",
 }
 PROMPT_ARGUMENT = "A conversation, by name or id; the newest of this project unless given."
+VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")  # of the protocol, the newest first
+INVALID_PARAMS, NO_METHOD = -32602, -32601
+PLAIN_TEXT = "text/plain"
 
-T = TypeVar("T")
-
-
-def server(library: Library) -> Server[Any]:
-    """A server over a library."""
-    answering = _Answering(library)
-    return Server(
-        "clew",
-        version=__version__,
-        title="clew",
-        description="What was said in this project's agent sessions, also what a compaction dropped.",
-        instructions=prompt_text("server"),
-        on_list_tools=answering.list_tools,
-        on_call_tool=answering.call_tool,
-        on_list_resources=answering.list_resources,
-        on_list_resource_templates=answering.list_templates,
-        on_read_resource=answering.read_resource,
-        on_list_prompts=answering.list_prompts,
-        on_get_prompt=answering.get_prompt,
-    )
+Params = Mapping[str, Any]
+Answer = dict[str, Any]
 
 
-class _Answering:
+class McpError(Exception):
+    """A request that cannot be answered: a code of the protocol, and words."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class McpServer:
     """Answers requests; what cannot be done is said in words."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: "Callable[[], Library]") -> None:
         self._library = library
+        self._methods: Mapping[str, Callable[[Params], Awaitable[Answer]]] = {
+            "initialize": self._initialize,
+            "ping": self._ping,
+            "tools/list": self._list_tools,
+            "tools/call": self._call_tool,
+            "resources/list": self._list_resources,
+            "resources/templates/list": self._list_templates,
+            "resources/read": self._read_resource,
+            "prompts/list": self._list_prompts,
+            "prompts/get": self._get_prompt,
+        }
+
+    async def answer(self, method: str, params: Params) -> Answer:
+        """What comes of a request. Raises `McpError`."""
+        if method not in self._methods:
+            raise McpError(NO_METHOD, f"there is no method {method[:60]!r}")
+        try:
+            return await self._methods[method](params)
+        except ClewError as error:
+            raise McpError(INVALID_PARAMS, bounded(neutral(str(error)))) from None
+
+    async def _initialize(self, params: Params) -> Answer:
+        wanted = params.get("protocolVersion")
+        return {
+            "protocolVersion": wanted if wanted in VERSIONS else VERSIONS[0],
+            "capabilities": {"tools": {}, "resources": {}, "prompts": {}},
+            "serverInfo": {"name": TITLE, "title": TITLE, "version": __version__, "description": ABOUT},
+            "instructions": prompt_text("server"),
+        }
+
+    async def _ping(self, params: Params) -> Answer:
+        return {}
 
     # --- tools --------------------------------------------------------------------------------------------------------
 
-    async def list_tools(self, context: Any, asked: Any) -> types.ListToolsResult:
-        tools = []
-        for name, schema in SCHEMAS.items():
-            hints = types.ToolAnnotations(
-                read_only_hint=name not in WRITING, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-            )
-            about = prompt_text(name)
-            tools.append(types.Tool(name=name, description=about, input_schema=dict(schema), annotations=hints))
-        return types.ListToolsResult(tools=tools)
+    async def _list_tools(self, params: Params) -> Answer:
+        hints = {"destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
+        return {
+            "tools": [
+                {
+                    "name": name,
+                    "description": prompt_text(name),
+                    "inputSchema": schema,
+                    "annotations": {"readOnlyHint": name not in WRITING, **hints},
+                }
+                for name, schema in SCHEMAS.items()
+            ]
+        }
 
-    async def call_tool(self, context: Any, asked: types.CallToolRequestParams) -> types.CallToolResult:
+    async def _call_tool(self, params: Params) -> Answer:
+        name = str(params.get("name"))
         try:
-            given = arguments(asked.name, asked.arguments)
-            told, failed = await call(await self._library.answers(), asked.name, given), False
+            given = arguments(name, params.get("arguments"))
+            told, failed = await call(await self._library().answers(), name, given), False
         except ClewError as error:
-            told, failed = f"Error: {neutral(str(error))} {self._library.reading()}".strip(), True
-        return types.CallToolResult(content=[types.TextContent(text=bounded(told))], is_error=failed)
+            told, failed = f"Error: {neutral(str(error))} {self._reading()}".strip(), True
+        return {"content": [{"type": "text", "text": bounded(told)}], "isError": failed}
+
+    def _reading(self) -> str:
+        try:
+            return self._library().reading()
+        except ClewError:  # there is none: that was said
+            return ""
 
     # --- resources ----------------------------------------------------------------------------------------------------
 
-    async def list_resources(
-        self, context: Any, asked: types.PaginatedRequestParams | None
-    ) -> types.ListResourcesResult:
-        return await _in_words(self._resources((asked.cursor if asked else None) or "0"))
+    async def _list_resources(self, params: Params) -> Answer:
+        from clew.screens.lines import called, words
 
-    async def _resources(self, cursor: str) -> types.ListResourcesResult:
         try:
-            reach = await self._library.reach()
+            reach = await self._library().reach()
             listed = await reach.listed()
         except NotFound:
-            return types.ListResourcesResult(resources=[])
+            return {"resources": []}
+        cursor = str(params.get("cursor") or "0")
         start = int(cursor) if cursor.isdecimal() and len(cursor) < 10 else 0
         stop = start + RESOURCES_AT_ONCE
         found = []
         for session in listed[start:stop]:
             about = await reach.about(session)
-            parts = [neutral(words(part, 160)) for part in (about.agent, about.folder, about.title) if part]
-            name = neutral(called(session))
-            uri, told = f"{ADDRESS}{session.branch}", ", ".join(parts)
-            found.append(types.Resource(uri=uri, name=name, description=told, mime_type="text/plain"))
-        return types.ListResourcesResult(resources=found, next_cursor=str(stop) if stop < len(listed) else None)
+            told = ", ".join(neutral(words(part, 160)) for part in (about.agent, about.folder, about.title) if part)
+            uri, name = f"{ADDRESS}{session.branch}", neutral(called(session))
+            found.append({"uri": uri, "name": name, "description": told, "mimeType": PLAIN_TEXT})
+        return {"resources": found, **({"nextCursor": str(stop)} if stop < len(listed) else {})}
 
-    async def list_templates(self, context: Any, asked: Any) -> types.ListResourceTemplatesResult:
-        template = types.ResourceTemplate(
-            uri_template=f"{ADDRESS}{{id}}",
-            name="conversation",
-            description=f"The newest of what was said in a conversation, in at most {MOST_CHARACTERS:,} characters.",
-            mime_type="text/plain",
-        )
-        return types.ListResourceTemplatesResult(resource_templates=[template])
+    async def _list_templates(self, params: Params) -> Answer:
+        about = f"The newest of what was said in a conversation, in at most {MOST_CHARACTERS:,} characters."
+        named = {"uriTemplate": f"{ADDRESS}{{id}}", "name": "conversation"}
+        return {"resourceTemplates": [{**named, "description": about, "mimeType": PLAIN_TEXT}]}
 
-    async def read_resource(self, context: Any, asked: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        text = await _in_words(self._passage(str(asked.uri)))
-        return types.ReadResourceResult(
-            contents=[types.TextResourceContents(uri=str(asked.uri), mime_type="text/plain", text=text)]
-        )
+    async def _read_resource(self, params: Params) -> Answer:
+        from clew.mcp.brief import passage
 
-    async def _passage(self, uri: str) -> str:
+        uri = str(params.get("uri"))
         if not uri.startswith(ADDRESS) or not (name := unquote(uri.removeprefix(ADDRESS))):
             raise NotFound(f"{uri[:80]!r} is not here: resources are {ADDRESS} and the id of a conversation")
-        reach = await self._library.reach()
-        return await passage(reach, await reach.get(name), MOST_CHARACTERS)
+        reach = await self._library().reach()
+        text = await passage(reach, await reach.get(name), MOST_CHARACTERS)
+        return {"contents": [{"uri": uri, "mimeType": PLAIN_TEXT, "text": text}]}
 
     # --- prompts ------------------------------------------------------------------------------------------------------
 
-    async def list_prompts(self, context: Any, asked: Any) -> types.ListPromptsResult:
-        given = [types.PromptArgument(name="conversation", description=PROMPT_ARGUMENT, required=False)]
-        return types.ListPromptsResult(
-            prompts=[types.Prompt(name=name, description=about, arguments=given) for name, about in PROMPTS.items()]
-        )
+    async def _list_prompts(self, params: Params) -> Answer:
+        given = [{"name": "conversation", "description": PROMPT_ARGUMENT, "required": False}]
+        return {"prompts": [{"name": n, "description": about, "arguments": given} for n, about in PROMPTS.items()]}
 
-    async def get_prompt(self, context: Any, asked: types.GetPromptRequestParams) -> types.GetPromptResult:
-        text = await _in_words(self._prompt(asked.name, (asked.arguments or {}).get("conversation", "")))
-        said = types.PromptMessage(role="user", content=types.TextContent(text=text))
-        return types.GetPromptResult(description=PROMPTS[asked.name], messages=[said])
+    async def _get_prompt(self, params: Params) -> Answer:
+        from clew.mcp.brief import brief
 
-    async def _prompt(self, name: str, conversation: str) -> str:
+        name = str(params.get("name"))
         if name not in PROMPTS:
             raise NotFound(f"there is no prompt {name[:60]!r}; there are {', '.join(PROMPTS)}")
-        reach, answers = await self._library.reach(), await self._library.answers()
-        session: Session = await reach.one(conversation)
+        reach, answers = await self._library().reach(), await self._library().answers()
+        given = params.get("arguments")
+        session = await reach.one(str(given.get("conversation") or "") if isinstance(given, Mapping) else "")
         head = prompt_text(name)
-        return f"{head}\n\n{await brief(reach, answers, session, sized(MOST_CHARACTERS) - len(head) - 2)}"
-
-
-async def _in_words(work: Awaitable[T]) -> T:
-    """What comes of some work; what cannot be done is an error of the protocol, with words."""
-    try:
-        return await work
-    except ClewError as error:
-        raise MCPError(types.INVALID_PARAMS, bounded(neutral(str(error)))) from None
+        text = f"{head}\n\n{await brief(reach, answers, session, sized(MOST_CHARACTERS) - len(head) - 2)}"
+        said = {"role": "user", "content": {"type": "text", "text": text}}
+        return {"description": PROMPTS[name], "messages": [said]}

@@ -2,12 +2,14 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from clew.agent.tools.arguments import checked, takes
+from clew.core.arguments import checked, takes
 from clew.errors import ToolError
-from clew.mcp.answers import Answers
 from clew.mcp.telling import sized
+
+if TYPE_CHECKING:
+    from clew.mcp.answers import Answers
 
 _TEXT, _FLAG = {"type": "string"}, {"type": "boolean"}
 _NUMBER = {"type": "integer"}
@@ -23,7 +25,7 @@ SCHEMAS: Mapping[str, Mapping[str, Any]] = {
 WRITING = ("pin",)
 
 Given = Mapping[str, Any]
-_ACTS: Mapping[str, Callable[[Answers, Given, int], Awaitable[str]]] = {
+_ACTS: "Mapping[str, Callable[[Answers, Given, int], Awaitable[str]]]" = {
     "search": lambda answers, given, size: answers.search(given["text"], given.get("conversation", ""), size),
     "recall": lambda answers, given, size: answers.recall(
         given["id"], given.get("lines", ""), given.get("pattern", ""), size
@@ -47,6 +49,6 @@ def arguments(name: str, given: Any) -> dict[str, Any]:
     return checked(name, SCHEMAS[name], {} if given is None else given)
 
 
-async def call(answers: Answers, name: str, given: Given) -> str:
+async def call(answers: "Answers", name: str, given: Given) -> str:
     """What a call with fitting arguments gives back, in a bounded number of characters."""
     return await _ACTS[name](answers, given, sized(given.get("size")))

@@ -6,13 +6,13 @@ from functools import partial
 from pathlib import Path
 from threading import Lock
 
-from clew.agent.tools.arguments import takes
 from clew.agent.tools.bounds import bounded
 from clew.agent.tools.changes import difference, replaced
 from clew.agent.tools.files import encodable, load, save
 from clew.agent.tools.root import Root, displayed
 from clew.agent.tools.selfrunning import runs_itself
 from clew.agent.tools.tool import Plan, Tool
+from clew.core.arguments import takes
 from clew.errors import ToolError
 
 _ONE = Lock()  # calls that a model makes together take turns from reading a file to writing it

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from clew.agent.tools.arguments import takes
 from clew.agent.tools.root import Root, displayed
 from clew.agent.tools.tool import Plan, Tool
 from clew.agent.tools.walking import Glob, walk
+from clew.core.arguments import takes
 from clew.errors import ToolError
 
 VISITED = 200_000  # files that are looked at for one list

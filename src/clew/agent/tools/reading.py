@@ -5,10 +5,10 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from clew.agent.tools.arguments import takes
 from clew.agent.tools.files import PROBE, lines_of, refuse_binary, regular
 from clew.agent.tools.root import Root
 from clew.agent.tools.tool import Plan, Tool
+from clew.core.arguments import takes
 from clew.errors import ToolError
 from clew.text.excerpts import span
 

@@ -4,12 +4,12 @@ import shutil
 import signal
 from collections.abc import Callable
 
-from clew.agent.tools.arguments import takes
 from clew.agent.tools.bounds import Ends
 from clew.agent.tools.marked import can_look
 from clew.agent.tools.processes import Ended, finish
 from clew.agent.tools.root import Root
 from clew.agent.tools.tool import Plan, Tool
+from clew.core.arguments import takes
 from clew.errors import ToolError
 
 RUN_SECONDS = 120

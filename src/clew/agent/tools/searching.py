@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from clew.agent.tools.arguments import takes
 from clew.agent.tools.bounds import Ends
 from clew.agent.tools.files import encodable
 from clew.agent.tools.processes import finish
@@ -20,6 +19,7 @@ from clew.agent.tools.root import Root
 from clew.agent.tools.tool import Plan, Tool
 from clew.agent.tools.walking import SKIPPED, Glob
 from clew.core import rawjson
+from clew.core.arguments import takes
 from clew.errors import ToolError
 
 SEARCH_SECONDS = 60

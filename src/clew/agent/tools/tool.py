@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from clew.agent.tools.arguments import checked
 from clew.agent.tools.root import displayed
+from clew.core.arguments import checked
 from clew.errors import ClewError, ToolError
 
 Permission = Literal["read", "write", "run"]
