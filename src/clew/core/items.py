@@ -21,7 +21,7 @@ Scope = str
 
 # Keys of an edit's evidence under which it keeps words of what was said: whoever takes those away takes these.
 LOG, STANDS, CLAIMS = "log", "stands", "claims"
-ASKED = "asked"  # and one for the message before which an edit quotes what was said earlier
+QUOTED_FOR = "asked"  # and one for the message before which an edit quotes what was said earlier
 
 SHORT = 10  # characters of an id that a person or a model sees: 40 bits, resolved within one lineage
 

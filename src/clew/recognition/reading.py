@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from clew.core.align import Match, Patch, matches, patches, shared
-from clew.core.items import ASKED, Digests, Edit, Item, Node
+from clew.core.items import QUOTED_FOR, Digests, Edit, Item, Node
 from clew.core.view import originals
 from clew.recognition.sameness import is_moved, likeness, with_their_calls, without_trailing
 from clew.store.records import ABSENT, Place
@@ -63,7 +63,7 @@ def _behind(
         if n and id(edit) in used:
             return []  # an edit with several stand-ins: the first one brought back all it stood for
         beside = [place[key] for id in originals(edit.old, by_id) if (key := trace.alias.get(id, id)) in place]
-        if not edit.evidence.keys().isdisjoint((PINS, ASKED)) and beside and at in (beside[0], beside[-1] + 1):
+        if not edit.evidence.keys().isdisjoint((PINS, QUOTED_FOR)) and beside and at in (beside[0], beside[-1] + 1):
             return []  # it stands for nothing: it quotes what is behind another one
         if n or id(edit) in used:
             continue

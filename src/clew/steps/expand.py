@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from clew.core.items import ASKED, SHORT, Item
+from clew.core.items import QUOTED_FOR, SHORT, Item
 from clew.core.view import Swap, View
 from clew.steps.bound import last_thought
 from clew.steps.places import newest_turn
@@ -79,7 +79,7 @@ def question(view: View) -> Question | None:
 
 def _was_asked(view: View, id: str) -> bool:
     """Whether something was recalled for it: what was stands, or stood, beside it."""
-    return any(edit.evidence.get(ASKED) == id for edit in view.edits.moved.get(id, ()))
+    return any(edit.evidence.get(QUOTED_FOR) == id for edit in view.edits.moved.get(id, ()))
 
 
 def _asking(text: str) -> set[str]:
@@ -111,7 +111,7 @@ def recalled(view: View, target: Target, asked: Question, index: Index, most: in
         item = tried
     if item is None:
         return view
-    swap = Swap(asked.at, asked.at + 1, [item, view.nodes[asked.at]], {ASKED: asked.id})
+    swap = Swap(asked.at, asked.at + 1, [item, view.nodes[asked.at]], {QUOTED_FOR: asked.id})
     return view.replace_all([swap], by=EXPAND)
 
 

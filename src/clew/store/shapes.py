@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, get_args
 
-from clew.core.items import ASKED, CLAIMS, LOG, STANDS
+from clew.core.items import CLAIMS, LOG, QUOTED_FOR, STANDS
 from clew.core.shapes import (
     Fields,
     anything,
@@ -130,7 +130,7 @@ EVIDENCE: Fields = {
     "unread": _IDS,
     "trust": number,
     "draft": string,
-    ASKED: node_id,
+    QUOTED_FOR: node_id,
     "until": node_id,
     "sizes": row(int, int),
     "cleared_tokens": whole,
