@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp import Client, MCPError
 
-from clew.mcp.stdio import LONGEST_LINE
+from clew.mcp.stdio import LONGEST_MESSAGE
 from clew.mcp.telling import LEAST_CHARACTERS, MOST_CHARACTERS, data, sized
 from mcping import Asked, Machine, lines_of, until
 
@@ -465,7 +465,7 @@ def test_what_is_no_message_is_told_so_and_ends_nothing(machine: Machine, line: 
     done = subprocess.run(args, cwd=machine.project, env=machine.env, input=lines, capture_output=True, check=True)
     told = lines_of(done.stdout)
     assert {"jsonrpc": "2.0", "id": "last", "result": {}} in told
-    [other] = [one for one in told if one["id"] != "last"] if len(line) < LONGEST_LINE else told[:1]
+    [other] = [one for one in told if one["id"] != "last"] if len(line) < LONGEST_MESSAGE else told[:1]
     assert other.get("error", {}).get("code") == code
 
 

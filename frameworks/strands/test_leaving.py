@@ -11,6 +11,7 @@ from frameworks.strands.talking import read as read_tool
 from strands.session import FileSessionManager
 
 from clew import Engine, Sessions, SQLite, run
+from clew.adapters.strands import ClewStrategy
 from clew.adapters.strands import SlidingWindowConversationManager as Sliding
 from clew.testing import Answer, Call
 
@@ -79,6 +80,16 @@ def test_it_counts_all_that_left_calls_too_and_a_session_goes_on_from_there(
     assert "tool results" in what
     assert "recall" in tools(provider.heard[-1].body)
     assert "recall" in tools(provider.heard[-2].body)  # the first one after the restart
+
+
+def test_an_agent_with_the_strategy_may_recall_once_there_is_something_to(provide: Any, agent: Any) -> None:
+    provider = provide([Answer("Noted.")])
+    talking = agent(provider, context_manager={"strategies": [ClewStrategy("clew.db")], "stash": False})
+    for n in range(14):
+        talking(f"Turn {n}: the port of host{n} is {9000 + n}. {LONG}")
+    named = [bool(re.search("recall [0-9a-f]{10}", str(heard.body["messages"]))) for heard in provider.heard]
+    assert named == ["recall" in tools(heard.body) for heard in provider.heard]
+    assert set(named) == {True, False}
 
 
 def test_unset_it_is_as_with_strands(provide: Any, agent: Any) -> None:

@@ -17,7 +17,7 @@ from clew.text.framing import neutral
 if TYPE_CHECKING:
     from clew.mcp.library import Library
 
-TITLE, ABOUT = "clew", "What was said in this project's agent sessions, also what a compaction dropped."
+SERVER_NAME, ABOUT = "clew", "What was said in this project's agent sessions, also what a compaction dropped."
 ADDRESS = "clew://conversation/"
 RESOURCES_AT_ONCE = 50
 PROMPTS = {
@@ -30,7 +30,7 @@ INVALID_PARAMS, NO_METHOD = -32602, -32601
 PLAIN_TEXT = "text/plain"
 
 Params = Mapping[str, Any]
-Answer = dict[str, Any]
+McpReply = dict[str, Any]
 
 
 class McpError(Exception):
@@ -46,7 +46,7 @@ class McpServer:
 
     def __init__(self, library: "Callable[[], Library]") -> None:
         self._library = library
-        self._methods: Mapping[str, Callable[[Params], Awaitable[Answer]]] = {
+        self._methods: Mapping[str, Callable[[Params], Awaitable[McpReply]]] = {
             "initialize": self._initialize,
             "ping": self._ping,
             "tools/list": self._list_tools,
@@ -58,7 +58,7 @@ class McpServer:
             "prompts/get": self._get_prompt,
         }
 
-    async def answer(self, method: str, params: Params) -> Answer:
+    async def answer(self, method: str, params: Params) -> McpReply:
         """What comes of a request. Raises `McpError`."""
         if method not in self._methods:
             raise McpError(NO_METHOD, f"there is no method {method[:60]!r}")
@@ -67,21 +67,21 @@ class McpServer:
         except ClewError as error:
             raise McpError(INVALID_PARAMS, bounded(neutral(str(error)))) from None
 
-    async def _initialize(self, params: Params) -> Answer:
+    async def _initialize(self, params: Params) -> McpReply:
         wanted = params.get("protocolVersion")
         return {
             "protocolVersion": wanted if wanted in VERSIONS else VERSIONS[0],
             "capabilities": {"tools": {}, "resources": {}, "prompts": {}},
-            "serverInfo": {"name": TITLE, "title": TITLE, "version": __version__, "description": ABOUT},
+            "serverInfo": {"name": SERVER_NAME, "title": SERVER_NAME, "version": __version__, "description": ABOUT},
             "instructions": prompt_text("server"),
         }
 
-    async def _ping(self, params: Params) -> Answer:
+    async def _ping(self, params: Params) -> McpReply:
         return {}
 
     # --- tools --------------------------------------------------------------------------------------------------------
 
-    async def _list_tools(self, params: Params) -> Answer:
+    async def _list_tools(self, params: Params) -> McpReply:
         hints = {"destructiveHint": False, "idempotentHint": True, "openWorldHint": False}
         return {
             "tools": [
@@ -95,7 +95,7 @@ class McpServer:
             ]
         }
 
-    async def _call_tool(self, params: Params) -> Answer:
+    async def _call_tool(self, params: Params) -> McpReply:
         name = str(params.get("name"))
         try:
             given = arguments(name, params.get("arguments"))
@@ -112,7 +112,7 @@ class McpServer:
 
     # --- resources ----------------------------------------------------------------------------------------------------
 
-    async def _list_resources(self, params: Params) -> Answer:
+    async def _list_resources(self, params: Params) -> McpReply:
         from clew.screens.lines import called, words
 
         try:
@@ -131,12 +131,12 @@ class McpServer:
             found.append({"uri": uri, "name": name, "description": told, "mimeType": PLAIN_TEXT})
         return {"resources": found, **({"nextCursor": str(stop)} if stop < len(listed) else {})}
 
-    async def _list_templates(self, params: Params) -> Answer:
+    async def _list_templates(self, params: Params) -> McpReply:
         about = f"The newest of what was said in a conversation, in at most {MOST_CHARACTERS:,} characters."
         named = {"uriTemplate": f"{ADDRESS}{{id}}", "name": "conversation"}
         return {"resourceTemplates": [{**named, "description": about, "mimeType": PLAIN_TEXT}]}
 
-    async def _read_resource(self, params: Params) -> Answer:
+    async def _read_resource(self, params: Params) -> McpReply:
         from clew.mcp.brief import passage
 
         uri = str(params.get("uri"))
@@ -148,11 +148,11 @@ class McpServer:
 
     # --- prompts ------------------------------------------------------------------------------------------------------
 
-    async def _list_prompts(self, params: Params) -> Answer:
+    async def _list_prompts(self, params: Params) -> McpReply:
         given = [{"name": "conversation", "description": PROMPT_ARGUMENT, "required": False}]
         return {"prompts": [{"name": n, "description": about, "arguments": given} for n, about in PROMPTS.items()]}
 
-    async def _get_prompt(self, params: Params) -> Answer:
+    async def _get_prompt(self, params: Params) -> McpReply:
         from clew.mcp.brief import brief
 
         name = str(params.get("name"))

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from clew import __version__
 from clew.errors import BadRequest
 from clew.mcp.library import Library
-from clew.mcp.server import ABOUT, TITLE, McpError, McpServer
+from clew.mcp.server import ABOUT, SERVER_NAME, McpError, McpServer
 from clew.mcp.tools import prompt_text
 
 MCP_PATH = "/mcp"
@@ -39,9 +39,9 @@ def by_sdk(library: Library) -> Server[Any]:
         return answer
 
     return Server(
-        TITLE,
+        SERVER_NAME,
         version=__version__,
-        title=TITLE,
+        title=SERVER_NAME,
         description=ABOUT,
         instructions=prompt_text("server"),
         on_list_tools=answering("tools/list", types.ListToolsResult),

@@ -16,7 +16,7 @@ from clew.mcp.server import McpError, McpServer
 if TYPE_CHECKING:
     from clew.mcp.library import Library
 
-LONGEST_LINE = 4 << 20  # bytes of a message: what is asked is short
+LONGEST_MESSAGE = 4 << 20  # bytes of a message: what is asked is short
 PART, AHEAD = 1 << 16, 16  # bytes that are read at once, and how many such parts before they are wanted
 AT_ONCE = 16  # requests that are worked on
 LAST_ANSWERS = 5.0  # seconds for what was asked before the client closed its end
@@ -62,7 +62,7 @@ async def _lines() -> AsyncIterator[bytes]:
         *whole, rest = (rest + part).split(b"\n")
         for line in whole:
             yield line
-        if len(rest) > LONGEST_LINE:
+        if len(rest) > LONGEST_MESSAGE:
             yield rest
             rest = b""
 

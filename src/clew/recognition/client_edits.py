@@ -36,8 +36,6 @@ def is_edit(change: Change) -> bool:
 
     A call with another id is another call: clients that take results away leave their calls as they are.
     """
-    if change.named:
-        return has_enough(change) and keeps_newest(change)
     pairs = [(change.old[m.old], item) for m in change.pairs if (item := change.new[m.new])]
     return (
         has_enough(change)

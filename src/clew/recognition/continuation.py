@@ -11,8 +11,10 @@ from clew.recognition.client_edits import (
     Change,
     contradicts,
     evidence,
+    has_enough,
     is_all_there,
     is_edit,
+    keeps_newest,
 )
 from clew.recognition.other_format import rewriting
 from clew.recognition.reading import Entry, Reading, chained, compare, rewritten, unfold
@@ -161,8 +163,7 @@ class Continuation:
             equal = [Match(m.old + offset, m.new) for m in reading.found]
             change = Change(shifted, old, items, equal, pairs, len(trace.said), trace.session is not None)
             found.lossy = not is_all_there(change)
-            # Of a part alone nothing is told: else all that may be like it is looked at.
-            if contradicts(change) or (found.lossy and not ((change.named or not offset) and is_edit(change))):
+            if contradicts(change) or (found.lossy and not _is_edit(change, offset)):
                 return None
             found.refold = True
             entries = await self._with_items(
@@ -236,6 +237,13 @@ class Continuation:
             item = entries[match.new].item
             if item is not None:
                 found.fresh[trace.said[match.old + offset].id] = item
+
+
+def _is_edit(change: Change, offset: int) -> bool:
+    """Whether the client took something away here, or speaks of another conversation that began alike."""
+    if change.named:
+        return has_enough(change) and keeps_newest(change)
+    return not offset and is_edit(change)  # else all that may be like it is looked at
 
 
 def _answered_otherwise(gap: Patch, old: dict[int, Item], entries: Sequence[Entry], said: int) -> bool:

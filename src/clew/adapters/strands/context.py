@@ -39,7 +39,7 @@ from clew.adapters.strands.messages import (
     written_by,
 )
 from clew.adapters.strands.structured import Structured
-from clew.adapters.strands.tools import tool_of
+from clew.adapters.strands.tools import may_recall, tool_of
 from clew.agent.control import STEERING, ContextController, offered
 from clew.core.bridge import cross
 from clew.core.items import Scope
@@ -80,8 +80,11 @@ class ClewStrategy:
                 self._threads[agent] = open_thread(agent, self._where, self._session, self._scope)
             thread = self._threads[agent]
             if context.overflow:
-                return await shortened(thread, agent, ContextWindowOverflowException(TOO_LONG), None)
-            return await taken(thread, agent, (await thread.fit(request_of(agent), STRANDS_FORMAT)).view)
+                changed = await shortened(thread, agent, ContextWindowOverflowException(TOO_LONG), None)
+            else:
+                changed = await taken(thread, agent, (await thread.fit(request_of(agent), STRANDS_FORMAT)).view)
+            may_recall(agent, self._threads.__getitem__, agent.messages)
+            return changed
         except Exception as error:
             warn("clew could not compress; the other strategies are used", error)
             return False
