@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.text import Text
 
-from clew.core.items import LOG, QUOTED_FOR, SHORT, Edit, Node
+from clew.core.items import ASKING, LOG, SHORT, Edit, Node
 from clew.core.view import View, originals
 from clew.screens.lines import count, label, line, name, numbered, read, table, words
 from clew.sessions.composition import CompositionPart, Shown, parts, shown
@@ -167,7 +167,7 @@ def _listing(console: Console, shown: Window, ids: bool) -> None:
         mark, style = ("▸", "cyan") if edit else (" ", "")
         id = f"{node.id[:SHORT]}  " if ids else ""
         told = words(f"{node.item.name} {node.item.text}")
-        if edit and QUOTED_FOR in edit.evidence:
+        if edit and ASKING in edit.evidence:
             told = f"recalled for the message after it   {name(edit)}"
         elif edit:
             id_of, items, said, by = shown.behind(edit, by_id)
