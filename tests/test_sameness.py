@@ -12,7 +12,7 @@ from clew.core.align import Match, Patch
 from clew.core.items import Frame, Item
 from clew.recognition.agents import same_agent
 from clew.recognition.client_edits import Change, contradicts, is_edit
-from clew.recognition.proof import Past
+from clew.recognition.proof import Past, taken
 from clew.recognition.sameness import alike, likeness
 from clew.recognition.shortening import is_shortened
 from clew.store.records import Origin
@@ -266,12 +266,29 @@ async def test_what_follows_a_clients_own_summary_is_linked_by_proof_alone(store
         assert await origin(store, loose.branch) == ("start", None)
         assert await engine.find("default", "lantern", loose.branch) == []
         told = f"<analysis>Hm.</analysis>\n<summary>\n{summary}{name}.</summary>"
-        await engine.lineage.answered("default", Past(main.branch, main.seq), told)
+        await engine.lineage.answered("default", Past(main.branch, main.seq), taken(told, "summary"))
         on.append({"role": "user", "content": "And now?"})
         kept = [{"role": "user", "content": f"{begins}\n\nSummary:\n{summary}{name}"}, *on]
         linked = await engine.prepare(Request(request(kept), session=name))
         assert await origin(store, linked.branch) == ("compaction", main.branch)
         assert await engine.find("default", "lantern", linked.branch)
+
+
+async def test_a_summary_that_an_answer_quotes_proves_nothing(store: SQLStore) -> None:
+    """What clew gives a client quotes the summary with which its conversation began, in its tag."""
+    engine = Engine(store, Budget(window=60_000))
+    first = f"<state_snapshot>\n{'Files were read, one after the other; nobody found a fault. ' * 5}</state_snapshot>"
+    main = await engine.prepare(Request(request([{"role": "user", "content": first}, *work(3, "Find the lantern.")])))
+    told = f"What was said, word for word:\n\nA program: {first}\nUser: Find the lantern."
+    await engine.lineage.answered("default", Past(main.branch, main.seq), taken(told, "text"))
+    other = await engine.prepare(Request(request([{"role": "user", "content": first}, *work(1, "Something else.")])))
+    assert await origin(store, other.branch) == ("start", None)
+    assert await engine.find("default", "lantern", other.branch) == []
+    on = [
+        {"role": "user", "content": f"<state_snapshot>\n{told.replace('</', '< /')}\n</state_snapshot>"},
+        *work(1, "On."),
+    ]
+    assert await origin(store, (await engine.prepare(Request(request(on)))).branch) == ("compaction", main.branch)
 
 
 async def test_an_answer_that_two_got_is_no_proof_and_none_that_is_short(store: SQLStore) -> None:

@@ -15,7 +15,7 @@ from clew.exchange.answers import AnswerReader
 from clew.exchange.transport import Chunks
 from clew.gateway.http import GatewayReply
 from clew.gateway.quotes import Quotes
-from clew.recognition.proof import NOBODYS, Past, has_log_line, log_line
+from clew.recognition.proof import NOBODYS, Past, has_log_line, log_line, taken
 from clew.recognition.side_requests import SideRequest, side_request
 from clew.steps.protocol import Step
 from clew.steps.summarize import briefed
@@ -150,7 +150,7 @@ class Compactions:
         async def learn() -> None:
             reader.hear(b"")
             if spoken := reader.spoken():
-                await self._engine.lineage.answered(scope, past, spoken.text)
+                await self._engine.lineage.answered(scope, past, taken(spoken.text, beside[0].form))
 
         if isinstance(reply.said, bytes):
             reader.hear(reply.said)

@@ -68,8 +68,8 @@ class AnswerMark(NamedTuple):
 
 
 def answer_mark(digests: Digests, text: str) -> AnswerMark | None:
-    """The mark of what a model answered to a client that compacts; None where that is too short to be one's own."""
-    words = _WORDS.findall(_without_tags(text))
+    """The mark of what a client that compacts was given; None where that is too short to be one's own."""
+    words = _WORDS.findall(text)
     if sum(map(len, words)) < LEAST_ANSWER or len(words) > MOST_WORDS:
         return None
     return AnswerMark(_digest(digests, words), _digest(digests, words[:OPENING_WORDS]), len(words))
@@ -85,7 +85,7 @@ def answered(digests: Digests, text: str, learned: Mapping[str, Mapping[str, Any
         whole, _, branch = name.partition(".")
         same = known.setdefault(str(value.get("opening")), {})
         same.setdefault(int(value.get("words", 0)), []).append((whole, Past(branch, int(value.get("seq", 0)))))
-    words = _WORDS.findall(_without_tags(text) if alone else text)[:MOST_WORDS] if known else []
+    words = _WORDS.findall(_untagged(text.strip()) if alone else text)[:MOST_WORDS] if known else []
     openings = (
         (n, known.get(_digest(digests, words[n : n + OPENING_WORDS]))) for n in range(1 if alone else len(words))
     )
@@ -97,9 +97,16 @@ def answered(digests: Digests, text: str, learned: Mapping[str, Mapping[str, Any
     return found.pop() if len(found) == 1 else None
 
 
-def _without_tags(text: str) -> str:
+def taken(answer: str, tag: str | None) -> str:
+    """What a client takes of a model's answer that is to stand in a tag: without one, it may quote others in theirs."""
+    return (answer.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0] if tag in _TAGS else "") or answer
+
+
+def _untagged(text: str) -> str:
+    """A text without the tag in which all of it stands."""
     for tag in _TAGS:
-        text = text.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0] or text
+        if text.startswith(f"<{tag}>") and text.endswith(f"</{tag}>"):
+            return text.removeprefix(f"<{tag}>").removesuffix(f"</{tag}>")
     return text
 
 
