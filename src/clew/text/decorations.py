@@ -44,6 +44,10 @@ _WRAPS = (
     ("<hook_prompt", "</hook_prompt>"),  # has attributes
     ("# AGENTS.md instructions", "</INSTRUCTIONS>"),
 )
+_CLOSINGS = dict(_WRAPS)
+_OPENING = re.compile("|".join(map(re.escape, _CLOSINGS)))
+_OFTEN = frozenset(f"<{tag}>" for tag in PASSING)
+# All others end at the last closing of their name: before it, it is text that a program printed, or a file has.
 _ARGUMENTS = ("<command-args>", "</command-args>")  # around what was typed after a command: the words are the user's
 
 # How messages begin in which an agent that talks in plain text is told what its command printed.
@@ -122,7 +126,7 @@ def is_moving(text: str) -> bool:
 
 def undecorated(text: str) -> str:
     """Text without what clients wrap around messages and take away again."""
-    text = _without(text, _WRAPS)
+    text = _outside(text) if "</" in text else text  # what every closing has, and most text has not
     for tag in _ARGUMENTS:
         text = text.replace(tag, "")
     return text.strip()
@@ -138,6 +142,26 @@ def _without(text: str, wraps: Sequence[tuple[str, str]]) -> str:
             at = stop + len(closing)
         text = "".join([*parts, text[at:]]) if at else text
     return text
+
+
+def _outside(text: str) -> str:
+    """What stands outside of all wraps: what is in one opens and closes no other."""
+    parts, at, look = list[str](), 0, 0
+    last = dict[str, int]()
+    while opening := _OPENING.search(text, look):
+        closing = _CLOSINGS[opening[0]]
+        end = last.setdefault(closing, text.rfind(closing))
+        if end < opening.end():  # it is never closed
+            look = opening.end()
+            continue
+        if opening[0] in _OFTEN:
+            # Words may be typed between two of them; a closing without an opening is text of the one before.
+            first = text.find(closing, opening.end())
+            again = text.find(opening[0], first)
+            end = text.rfind(closing, first, again) if again >= 0 else end
+        parts.append(text[at : opening.start()])
+        at = look = end + len(closing)
+    return "".join([*parts, text[at:]])
 
 
 def is_program_made(text: str) -> bool:
