@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from clew.core.items import Digests
+from clew.core.items import Digests, Item
+from clew.gateway.quoted_text import is_quoted
 from clew.gateway.settings import GatewaySettings
 from clew.recognition.proof import LEAST_ANSWER, Past, answer_mark, answered
 from clew.testing import Answer, StrictProvider
@@ -215,6 +216,43 @@ def test_what_the_user_says_in_the_news_before_anybody_else_is_heard() -> None:
         go_on(served, [*past[:2], user("Wait.")])
         told = by_pi(served, [*past[:2], user("Wait."), user("Never push on a Friday.")])
     assert "User: Never push on a Friday." in told
+
+
+class CountedText(str):
+    """A text that counts how many of its characters are looked at for others."""
+
+    __slots__ = ("read",)
+
+    def __contains__(self, part: str) -> bool:  # type: ignore[override]
+        return self.find(part) >= 0
+
+    def find(self, part: str, start: int = 0) -> int:  # type: ignore[override]
+        at = super().find(part, start)
+        self.read = getattr(self, "read", 0) + (at if at >= 0 else len(self)) - start
+        return at
+
+
+@pytest.mark.parametrize("escaped", [True, False])
+def test_what_calls_were_given_is_looked_for_once_however_many_there_are(escaped: bool) -> None:
+    items, parts = [Item("text", "user", "word " * 60)], ["[User]: " + "word " * 60]
+    for n in range(2_000):
+        command = f'cat "file-{n}"'
+        items.append(Item("call", "assistant", json.dumps({"command": command, "how": "x"}), "bash", f"c{n}"))
+        items.append(Item("result", "tool", f"r{n}", "", f"c{n}"))
+        parts.append(f"[Assistant tool calls]: bash({json.dumps(command) if escaped else command}, x)")
+        parts.append(f"[Tool result]: r{n}")
+    text = CountedText("\n\n".join(parts))
+    assert is_quoted(text, items).last == len(items)
+    assert text.read < 10 * len(text)
+    assert is_quoted(text.replace("file-7", "life-7"), items).last == 0
+
+
+def test_beyond_a_bound_a_quote_is_nobodys_and_that_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    words = [f"w{n}" for n in range(30_000)]
+    items = [Item("text", "user", "word " * 60), Item("call", "assistant", json.dumps({"w": words}), "bash", "c")]
+    text = "[User]: " + "word " * 60 + "\n\n[Assistant tool calls]: " + "-" * 10_000_000 + " ".join(words)
+    assert is_quoted(text, items).last == 0
+    assert "too long to be compared" in caplog.text
 
 
 def test_an_answer_is_known_among_hundreds_that_begin_alike() -> None:

@@ -1,7 +1,8 @@
 """How a client writes a conversation that it quotes: who speaks there, and how much of a branch it is."""
 
+import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 from typing import NamedTuple
 
@@ -11,7 +12,10 @@ from clew.errors import BadRequest
 from clew.recognition.side_requests import is_continued, summary_at
 from clew.text.decorations import is_moving, is_passing
 
+_LOGGER = logging.getLogger("clew")
+
 LEAST_QUOTED = 200  # characters that must be quoted: what is shorter is said in many conversations
+CALLS_READ = 200_000_000  # characters in which it is looked for what calls were given: some 40 times the longest quotes
 COUNTED_OF_RESULT = 200  # characters of one result that count: a file that many have read is one thing in common
 RESULT_CUTS = (2_000, 1_000, 500, 200)  # characters of a long result that are quoted: opencode and pi have the first
 AGREED = 8  # characters of an answer to a summary, such as "Ok."
@@ -62,7 +66,8 @@ def is_quoted(text: str, items: Sequence[Item], since_summary: bool = False) -> 
     """Up to which of its items a text quotes a branch, each message in order and no other, and how much that is.
 
     A text may go on where the branch ends, with what nobody has sent yet. Of a call, each client writes what it was
-    given in its own way: that must stand somewhere. `since_summary`: the one that a branch begins with is not quoted.
+    given in its own way: that must stand somewhere, one call after the other. `since_summary`: the one that a branch
+    begins with is not quoted.
     """
     summary = summary_at(items)
     whole = _quoted_up_to(text, items)
@@ -97,20 +102,47 @@ def _quoted_up_to(text: str, items: Sequence[Item], first: int = 0) -> Quoted:
     ended = label is None  # else the text goes on: that is news, if all of the branch is quoted
     whole = next(spoken, None) is None and (next(given, None) is None or _is_aiders(text))
     last = len(items) if whole else last
-    if size < LEAST_QUOTED or not (ended or whole) or not all(_stands(i, text) for i in items[first:last]):
+    if size < LEAST_QUOTED or not (ended or whole) or not _Calls(text).all_stand(items[first:last]):
         return NOT_QUOTED
     return Quoted(last, size, label.start() if label else len(text), heard)
 
 
-def _stands(item: Item, text: str) -> bool:
-    """Whether all that a call was given stands in a text; aider has no calls."""
-    if item.kind != "call" or _is_aiders(text):
+class _Calls:
+    """Finds in a text what calls were given: each from where the one before it was found, for they stand in order."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._place, self._left = text, 0, CALLS_READ
+        self._plain = False  # whether its client writes words as they are, not as JSON does
+
+    def all_stand(self, items: Iterable[Item]) -> bool:
+        """Whether all of these do; aider has no calls."""
+        return _is_aiders(self._text) or all(self._stands(item) for item in items if item.kind == "call")
+
+    def _stands(self, call: Item) -> bool:
+        last = self._place
+        try:
+            words = _words_in(rawjson.loads(call.text))
+        except BadRequest:
+            words = iter([call.text])
+        for word in words:
+            if (at := self._find(word)) < 0:
+                return False
+            last = max(last, at)
+        self._place = last
         return True
-    try:
-        given = rawjson.loads(item.text)
-    except BadRequest:
-        return item.text in text
-    return all(rawjson.dumps(word).decode()[1:-1] in text or word in text for word in _words_in(given))
+
+    def _find(self, word: str) -> int:
+        forms = dict.fromkeys((rawjson.dumps(word).decode()[1:-1], word))
+        for form in reversed(forms) if self._plain else forms:
+            at = self._text.find(form, self._place)
+            self._left -= (at if at >= 0 else len(self._text)) - self._place + len(form)
+            if self._left < 0:
+                _LOGGER.warning("a quoted conversation is too long to be compared with the log: its model sums it up")
+                return -1
+            if at >= 0:
+                self._plain = form == word if len(forms) > 1 else self._plain
+                return at
+        return -1
 
 
 def _words_in(value: object) -> Iterator[str]:

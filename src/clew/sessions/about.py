@@ -10,7 +10,7 @@ from clew.steps.lines import clip
 from clew.steps.worklog.requests import typed
 from clew.store.protocol import Store
 from clew.store.records import Session
-from clew.text.decorations import is_program_made
+from clew.text.decorations import is_program_made, surroundings
 
 OPENING_ITEMS = 20  # items among which the first words of a user are
 FIRST_CALL = 3  # events after which the first call has been written
@@ -101,8 +101,9 @@ class Abouts:
         frame = await self._store.frame(scope, trace.frame) if trace.frame else None
         title = next((said for item in asked if (said := typed(item))), "")
         agent = _agent(frame) or (first.method.replace("_", " ") if first.cause == "import" else "")
-        # What somebody typed may be about any folder.
-        made = [frame.system if frame else "", *(item.text for item in asked if is_program_made(item.text))]
+        # What somebody typed, or a tool printed, may be about any folder.
+        made = [told for item in asked if is_program_made(item.text) for told in surroundings(item.text)]
+        made.append(frame.system if frame else "")
         about = About(clip(title, TITLE_LENGTH), agent, kept.get(FOLDER_KIND) or _folder(made))
         return about, bool(title) or trace.seq >= first.seq + FIRST_CALL
 

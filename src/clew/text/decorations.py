@@ -1,7 +1,7 @@
 """What programs say under the user's role: wrapped around the user's words, or as whole messages of their own."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 # What clients put beside a message in one turn and take away in another: with another one it is the same message.
 PASSING = (
@@ -44,6 +44,11 @@ _WRAPS = (
     ("<hook_prompt", "</hook_prompt>"),  # has attributes
     ("# AGENTS.md instructions", "</INSTRUCTIONS>"),
 )
+_CLOSINGS = dict(_WRAPS)
+_OPENING = re.compile("|".join(map(re.escape, _CLOSINGS)))
+_SURROUNDINGS = ("<environment_context>", "<environment_details>", "<session_context>")
+_OFTEN = frozenset(f"<{tag}>" for tag in PASSING)
+# All others end at the last closing of their name: before it, it is text that a program printed, or a file has.
 _ARGUMENTS = ("<command-args>", "</command-args>")  # around what was typed after a command: the words are the user's
 
 # How messages begin in which an agent that talks in plain text is told what its command printed.
@@ -120,9 +125,14 @@ def is_moving(text: str) -> bool:
     return text.startswith(MOVING)
 
 
+def surroundings(text: str) -> list[str]:
+    """What a client says of where it runs, in tags of its own; not what stands in those of something else."""
+    return [text[start:end] for opening, start, end in _wraps(text) if opening in _SURROUNDINGS]
+
+
 def undecorated(text: str) -> str:
     """Text without what clients wrap around messages and take away again."""
-    text = _without(text, _WRAPS)
+    text = _outside(text) if "</" in text else text  # what every closing has, and most text has not
     for tag in _ARGUMENTS:
         text = text.replace(tag, "")
     return text.strip()
@@ -138,6 +148,33 @@ def _without(text: str, wraps: Sequence[tuple[str, str]]) -> str:
             at = stop + len(closing)
         text = "".join([*parts, text[at:]]) if at else text
     return text
+
+
+def _outside(text: str) -> str:
+    """What stands outside of all wraps."""
+    parts, at = list[str](), 0
+    for _, start, end in _wraps(text):
+        parts.append(text[at:start])
+        at = end
+    return "".join([*parts, text[at:]])
+
+
+def _wraps(text: str) -> Iterator[tuple[str, int, int]]:
+    """How each wrap opens, where it begins and ends: what is in one opens and closes no other."""
+    look, last = 0, dict[str, int]()
+    while opening := _OPENING.search(text, look):
+        closing = _CLOSINGS[opening[0]]
+        end = last.setdefault(closing, text.rfind(closing))
+        if end < opening.end():  # it is never closed
+            look = opening.end()
+            continue
+        if opening[0] in _OFTEN:
+            # Words may be typed between two of them; a closing without an opening is text of the one before.
+            first = text.find(closing, opening.end())
+            again = text.find(opening[0], first)
+            end = text.rfind(closing, first, again) if again >= 0 else end
+        look = end + len(closing)
+        yield opening[0], opening.start(), look
 
 
 def is_program_made(text: str) -> bool:
