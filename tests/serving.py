@@ -53,16 +53,20 @@ class Served:
     provider: StrictProvider
 
     def ask(self, path: str, body: Any = None, headers: Mapping[str, str] = {}, method: str = "POST") -> Got:
-        """One request, on a connection of its own."""
-        parts = urlsplit(self.url)
-        line = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=120)
-        try:
-            raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-            line.request(method, path, raw, {"content-type": "application/json", **headers})
-            came = line.getresponse()
-            return Got(came.status, {k.lower(): v for k, v in came.getheaders()}, came.read())
-        finally:
-            line.close()
+        return post(self.url, path, body, headers, method)
+
+
+def post(url: str, path: str, body: Any = None, headers: Mapping[str, str] = {}, method: str = "POST") -> Got:
+    """One request, on a connection of its own."""
+    parts = urlsplit(url)
+    line = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=120)
+    try:
+        raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        line.request(method, path, raw, {"content-type": "application/json", **headers})
+        came = line.getresponse()
+        return Got(came.status, {k.lower(): v for k, v in came.getheaders()}, came.read())
+    finally:
+        line.close()
 
 
 @contextmanager

@@ -128,6 +128,8 @@ async def beside_newest(store: Store, scope: Scope, trace: Trace, view: View, ta
         return view
     shown = {n.id for n in view.nodes} | {*trace.alias.values()}
     stored = trace.calls[-1][1] if trace.calls else 0  # what is said in this very turn is not there yet
+    if stored == len(trace.said):  # it is asked again, as after an error: with what was beside it then
+        return view
     away = [place for place in trace.said[:stored] if place.id not in shown]
     if not away:
         return view

@@ -1,0 +1,23 @@
+"""Law 12 by day: some calls of all clients with one fault each. bench/fuzz_harm.py has ten thousand."""
+
+import pytest
+
+from clew.testing.clients import CLIENTS
+from harming import CLAUDES, FAULTS, ROOMY, TIGHT, Harm, Trial, tried
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_what_works_without_clew_works_with_it(client: str) -> None:
+    harm = Harm()
+    number = list(CLIENTS).index(client)
+    for n, window in enumerate((ROOMY, CLAUDES if client.startswith("claude") else TIGHT)):
+        tried(Trial(client, number, window, FAULTS[(number + 5 * n) % len(FAULTS)], at=2 + number % 4), harm)
+    assert harm.told == []
+    assert harm.calls > 15
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_after_any_fault_the_next_request_is_what_it_would_have_been(fault: str) -> None:
+    harm = Harm()
+    tried(Trial("pi", 7, TIGHT, fault, at=3), harm)
+    assert harm.told == []
