@@ -128,6 +128,55 @@ def test_a_result_that_begins_alike_and_a_call_that_was_given_something_else_are
         assert "ALICESALARY" in by_pi(served, alice) or others, "she is known"
 
 
+FAILS = "One test fails: the salary is not what the ledger says. Shall I mend it, or is it the ledger? " * 3
+HEAD = "===== test session starts ====="
+CUT = "\n[... truncated]"
+
+
+@pytest.mark.parametrize(
+    ("alices", "quoted"),
+    [
+        ("ALICESALARY", None),  # a client that quotes no results
+        ("ALICESALARY", ""),  # one whose results were empty
+        (HEAD.ljust(210, "-") + "ALICESALARY", HEAD.ljust(200, "-") + CUT),  # or are cut where many are alike
+        (HEAD.ljust(1_010, "-") + "ALICESALARY", HEAD.ljust(1_000, "-") + CUT),
+        (HEAD.ljust(2_000, "-") + "ALICESALARY", HEAD.ljust(2_000, "-")),  # no more than that, and nothing was cut
+    ],
+    ids=["none", "empty", "cut at 200", "cut at 1,000", "no mark"],
+)
+def test_a_result_that_is_not_quoted_or_cut_short_is_not_taken_from_one_who_said_the_same(
+    alices: str, quoted: str | None
+) -> None:
+    def past(result: str | None) -> list[Message]:
+        call, came = ran("call_1", "pytest", result or "")
+        results = [] if result is None else [came]
+        return [user("Run the payroll tests."), call, *results, assistant(FAILS), user("Mend it.")]
+
+    with served_by() as served:
+        go_on(served, past(alices))
+        assert by_pi(served, past(quoted)) == OWN
+        assert "ALICESALARY" in by_pi(served, past(alices)), "she is known"
+
+
+def test_a_quote_of_aider_is_of_nobody_who_had_tools() -> None:
+    tools = ran("call_1", "pytest --token=ALICESALARY", "the salary is ALICESALARY")
+    said = [user("Run the payroll tests."), assistant(FAILS), user("Mend it.")]
+    with served_by() as served:
+        go_on(served, [said[0], *tools, *said[1:]])
+        assert by_aider(served, said) == OWN
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_instructions_are_not_told_to_who_quotes_what_was_said_around_them(named: bool) -> None:
+    headers = {"x-session-id": "payroll"} if named else {}
+    said = [user("Run the payroll tests."), assistant(FAILS), user("Mend it.")]
+    with served_by() as served:
+        go_on(served, [said[0], {"role": "system", "content": "The account is ALICESALARY."}, *said[1:]], **headers)
+        told = by_pi(served, said, **headers)
+    assert "Run the payroll tests." in told
+    assert "ALICESALARY" not in told
+
+
 def checked() -> list[Message]:
     return [user("Please go through the release checklist with me."), assistant(CHECKLIST), user("Yes, begin.")]
 

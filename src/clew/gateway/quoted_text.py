@@ -17,7 +17,7 @@ _LOGGER = logging.getLogger("clew")
 LEAST_QUOTED = 200  # characters that must be quoted: what is shorter is said in many conversations
 CALLS_READ = 200_000_000  # characters in which it is looked for what calls were given: some 40 times the longest quotes
 COUNTED_OF_RESULT = 200  # characters of one result that count: a file that many have read is one thing in common
-RESULT_CUTS = (2_000, 1_000, 500, 200)  # characters of a long result that are quoted: opencode and pi have the first
+RESULT_CUT = 2_000  # characters of a long result that opencode and pi quote; less may be how many results begin
 AGREED = 8  # characters of an answer to a summary, such as "Ok."
 _CUT = re.compile(r"\s{0,4}\[?(?:\.\.\.|…|[^\]\n]{0,60}truncated)")  # what stands where a result was cut
 _WITHIN = ("<conversation>", "</conversation>")  # between which opencode and pi quote
@@ -66,9 +66,11 @@ def is_quoted(text: str, items: Sequence[Item], since_summary: bool = False) -> 
     """Up to which of its items a text quotes a branch, each message in order and no other, and how much that is.
 
     A text may go on where the branch ends, with what nobody has sent yet. Of a call, each client writes what it was
-    given in its own way: that must stand somewhere, one call after the other. `since_summary`: the one that a branch
-    begins with is not quoted.
+    given in its own way: that must stand somewhere, one call after the other. A result that is not there may have been
+    another one. `since_summary`: the one that a branch begins with is not quoted.
     """
+    if _is_aiders(text) and any(item.kind in ("call", "result") for item in items):
+        return NOT_QUOTED
     summary = summary_at(items)
     whole = _quoted_up_to(text, items)
     return max(whole, _quoted_up_to(text, items, summary + 1)) if since_summary and summary is not None else whole
@@ -100,9 +102,10 @@ def _quoted_up_to(text: str, items: Sequence[Item], first: int = 0) -> Quoted:
         heard = role != "tool"
         last = max(last, n + 1)
     ended = label is None  # else the text goes on: that is news, if all of the branch is quoted
-    whole = next(spoken, None) is None and (next(given, None) is None or _is_aiders(text))
+    left = min(next(spoken, len(items)), next(given, len(items)))  # the first that is not quoted
+    whole = left == len(items)
     last = len(items) if whole else last
-    if size < LEAST_QUOTED or not (ended or whole) or not _Calls(text).all_stand(items[first:last]):
+    if size < LEAST_QUOTED or left < last or not (ended or whole) or not _Calls(text).all_stand(items[first:last]):
         return NOT_QUOTED
     return Quoted(last, size, label.start() if label else len(text), heard)
 
@@ -115,8 +118,8 @@ class _Calls:
         self._plain = False  # whether its client writes words as they are, not as JSON does
 
     def all_stand(self, items: Iterable[Item]) -> bool:
-        """Whether all of these do; aider has no calls."""
-        return _is_aiders(self._text) or all(self._stands(item) for item in items if item.kind == "call")
+        """Whether all of these do."""
+        return all(self._stands(item) for item in items if item.kind == "call")
 
     def _stands(self, call: Item) -> bool:
         last = self._place
@@ -200,7 +203,7 @@ def _role(label: re.Match[str]) -> str | None:
 
 
 def _is_aiders(text: str) -> bool:
-    """Whether it is written as aider writes it, without results."""
+    """Whether it is written as aider writes it, which has no tools."""
     label = _LABEL.search(text)
     return label is not None and label[2] is not None
 
@@ -209,11 +212,9 @@ def _quoted_of(text: str, place: int, words: str, may_be_cut: bool) -> int:
     """How many characters of these words stand at a place of a text: all, or as many as clients keep of long ones."""
     if text.startswith(words, place) and _ends(text, place + len(words)):
         return len(words)
-    for cut in RESULT_CUTS if may_be_cut else ():
-        end = place + cut
-        if len(words) > cut and text.startswith(words[:cut], place):
-            return cut if _ends(text, end) or _CUT.match(text, end) else 0
-    return 0
+    cut = words[:RESULT_CUT]
+    is_cut = may_be_cut and len(words) > RESULT_CUT and text.startswith(cut, place)
+    return RESULT_CUT if is_cut and _CUT.match(text, place + RESULT_CUT) else 0
 
 
 def is_said(item: Item) -> bool:

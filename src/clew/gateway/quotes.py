@@ -63,7 +63,7 @@ class Quotes:
         own = await self._store.session(scope, session)
         items = (await self.said(scope, own))[1] if own else []
         found = await quote.of(items)
-        return (own, [*items[: found.last], *await quote.news(found)]) if own and found.last else None
+        return (own, [*_tellable(items[: found.last]), *await quote.news(found)]) if own and found.last else None
 
     async def _unnamed(self, scope: Scope, quote: "ClientQuote") -> tuple[str, list[Item]] | None:
         likely = await self._likely(scope, quote.text)
@@ -85,7 +85,7 @@ class Quotes:
         others = [one.items for one in found if one is not best]
         if not await quote.work(best.items, lambda: all(_is_beginning(other, best.items) for other in others)):
             return None
-        return best.branch, [*best.items, *await quote.news(best.quotes)]
+        return best.branch, [*_tellable(best.items), *await quote.news(best.quotes)]
 
     async def _likely(self, scope: Scope, text: str) -> list[tuple[str, int]]:
         """Branches in which some paragraphs of a text were said, those with most of them first, and how many."""
@@ -102,6 +102,11 @@ class Quotes:
         trace = await self._store.load(scope, branch, until)
         nodes = await self._store.nodes(scope, [place.id for place in trace.said])
         return trace, [nodes[place.id].item for place in trace.said]
+
+
+def _tellable(items: Sequence[Item]) -> list[Item]:
+    """Without instructions: clients quote none, so that nothing proves who quotes was given them."""
+    return [item for item in items if item.role != "system"]
 
 
 def _is_beginning(one: Sequence[Item], other: Sequence[Item]) -> bool:
