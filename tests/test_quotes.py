@@ -158,6 +158,20 @@ def test_a_result_that_is_not_quoted_or_cut_short_is_not_taken_from_one_who_said
         assert "ALICESALARY" in by_pi(served, past(alices)), "she is known"
 
 
+@pytest.mark.parametrize("names", [("", ""), ("one", "two")], ids=["fork", "said again"])
+def test_of_two_that_began_alike_each_is_compared_though_one_said_the_beginning_first(names: tuple[str, str]) -> None:
+    """What they have for themselves is too short to be looked for, and is cut where it differs."""
+    both = list[list[Message]]()
+    with served_by() as served:
+        for who, name in zip(("ALICE", "BOB"), names, strict=True):
+            result = "a line\n\n" * 300 + f"{who}SALARY"
+            past = [user("Check the deploy."), assistant(FAILS), user("Run it."), *ran("call_1", "./check.sh", result)]
+            both.append([*past, assistant("Done."), user("ok")])
+            for n in (1, 3, 5, 7):
+                go_on(served, both[-1][:n], **({"x-session-id": name} if name else {}))
+        assert [by_pi(served, past) for past in both] == [OWN, OWN]
+
+
 def test_a_quote_of_aider_is_of_nobody_who_had_tools() -> None:
     tools = ran("call_1", "pytest --token=ALICESALARY", "the salary is ALICESALARY")
     said = [user("Run the payroll tests."), assistant(FAILS), user("Mend it.")]

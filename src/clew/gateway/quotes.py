@@ -88,13 +88,17 @@ class Quotes:
         return best.branch, [*_tellable(best.items), *await quote.news(best.quotes)]
 
     async def _likely(self, scope: Scope, text: str) -> list[tuple[str, int]]:
-        """Branches in which some paragraphs of a text were said, those with most of them first, and how many."""
+        """Branches in which some paragraphs of a text were said, those with most of them first, and how many.
+
+        Who began with the same words has these, too, though another one said them first.
+        """
         paragraphs = [p[:LONGEST_QUOTE] for p in _PARTS.split(text) if len(p) >= LONG_ENOUGH]
         step = max(1, len(paragraphs) // PARAGRAPHS)
         found: set[str] = set()
         for paragraph in paragraphs[::step][:PARAGRAPHS]:
             found |= set(await self._store.search(scope, paragraph, None, PARAGRAPHS))
-        tally = Tally(branch for _, branch in await self._store.places(scope, sorted(found)))
+        ids = sorted({id for id, _ in await self._store.places(scope, sorted(found))})
+        tally = Tally(branch for _, branch in await self._store.holders(scope, ids))
         return tally.most_common(LIKELY + 1)
 
     async def said(self, scope: Scope, branch: str, until: int | None = None) -> tuple[Trace, list[Item]]:

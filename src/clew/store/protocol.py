@@ -89,6 +89,12 @@ class Store(Protocol):
     async def places(self, scope: Scope, contents: Sequence[str]) -> list[tuple[str, str]]:
         """Where these contents were said: ids of nodes, each with the branch it was first said on; in any order."""
 
+    async def holders(self, scope: Scope, ids: Sequence[str]) -> list[tuple[str, str]]:
+        """These ids of nodes, each with every branch on which it was said, and with all that forked from those.
+
+        A fork may have left before it was said. In any order.
+        """
+
     async def ancestry(self, scope: Scope, branch: str) -> list[tuple[str, int]]:
         """Branches whose events this one does not have, but which it comes after, each up to which event."""
 

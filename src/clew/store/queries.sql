@@ -416,6 +416,19 @@ with recursive held (id) as (
 )
 select id from held;
 
+-- name: branches_of
+-- The same for each of these ids; a fork may have left before it was said.
+with recursive held (id, branch) as (
+    select n.id, n.branch from json_each(:ids) j
+    cross join node n on n.scope = (select id from scope where name = :scope) and n.id = from_hex(j.value)
+    union
+    select a.id, a.branch from json_each(:ids) j
+    cross join said_again a on a.scope = (select id from scope where name = :scope) and a.id = from_hex(j.value)
+    union
+    select held.id, b.id from held cross join branch b on b.parent = held.branch
+)
+select lower(hex(id)), branch from held;
+
 -- name: purge_nodes
 delete from node where scope = :owner and id in (select id from loose);
 

@@ -140,6 +140,10 @@ def places(db: Database, scope: Scope, contents: Sequence[str]) -> list[tuple[st
     return db.ask("places_of", scope=scope, contents=listed(contents)).fetchall()
 
 
+def holders(db: Database, scope: Scope, ids: Sequence[str]) -> list[tuple[str, str]]:
+    return db.ask("branches_of", scope=scope, ids=listed(ids)).fetchall()
+
+
 def ancestry(db: Database, scope: Scope, branch: str) -> list[tuple[str, int]]:
     return db.ask("ancestry", scope=scope, branch=branch).fetchall()
 

@@ -95,6 +95,10 @@ class SQLStore(ABC):
         """Where these contents were said: ids of nodes, each with the branch it was first said on."""
         return await self._read(lambda db: reading.places(db, scope, contents))
 
+    async def holders(self, scope: Scope, ids: Sequence[str]) -> list[tuple[str, str]]:
+        """These ids of nodes, each with every branch on which it was said, and with all that forked from those."""
+        return await self._read(lambda db: reading.holders(db, scope, ids))
+
     async def ancestry(self, scope: Scope, branch: str) -> list[tuple[str, int]]:
         """Branches whose events this one does not have, but which it comes after, each up to which event."""
         return await self._read(lambda db: reading.ancestry(db, scope, branch))

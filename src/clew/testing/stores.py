@@ -170,6 +170,8 @@ async def _check_forks(talk: Talk) -> None:
     undo = Revert((talk.stand_in.id, talk.whole.id), held=talk.ids[:3], sessions=("s",))
     batch = Batch("c", seq, (undo,), opened=True, fork=Fork("b", seq - 1), session="named")
     await store.write(HERE, batch)
+    held = await store.holders(HERE, talk.ids[:1])
+    assert sorted(held) == [(talk.ids[0], "b"), (talk.ids[0], "c")], "what was said, on a fork, too"
     past = talk.told()
     apply(past, undo)
     loaded = await store.load(HERE, "c")
@@ -226,6 +228,7 @@ async def _check_scopes(talk: Talk) -> None:
     assert await store.session(OTHER_SCOPE, "named") is None, "a name in another scope"
     assert await store.search(OTHER_SCOPE, "needle", None, 9) == [], "words of another scope"
     assert await store.places(OTHER_SCOPE, contents) == [], "places in another scope"
+    assert await store.holders(OTHER_SCOPE, talk.ids) == [], "branches of another scope by what they say"
     assert await store.resolve(OTHER_SCOPE, talk.ids[0][:10]) == [], "ids of another scope"
     assert await store.events(OTHER_SCOPE, "b") == [], "events of another scope"
     assert await store.learned(OTHER_SCOPE, "kind") == {}, "what another scope learned"
