@@ -429,6 +429,53 @@ async def test_a_leaked_secret_goes_wherever_it_was_quoted(store: SQLStore, plac
     assert recalled == ["new", "ok", leak]
 
 
+@pytest.mark.parametrize("which", range(3))
+async def test_with_an_item_goes_what_its_client_wrote_instead_of_it(store: SQLStore, place: str, which: int) -> None:
+    word, engine = "zebrafish7431", Engine(store, Budget(window=60_000, reserve=500))
+    messages, ids, branches = [user(""), said("Yes, I keep it in mind. " * 20), user("Go on.")], list[str](), set[str]()
+    for turn in range(3):
+        messages[0] = user(f"My password is {word}.\n<system-reminder>It is {turn}</system-reminder>")
+        view = await engine.prepare(Request({"model": "gpt-4o", "messages": messages}, session="one"))
+        branches.add(view.branch)
+        ids.append((await store.load("default", view.branch)).said[0].id)
+        messages += [said(f"Step {turn} is done, and more of it follows. " * 10), user("more")]
+    other = await turns(engine, [user("My password is another."), said("Yes."), user("So.")], "two")
+    assert len(set(ids)) == 3
+    assert len(branches) == 1
+
+    await store.purge_item("default", ids[which], "leaked")
+    assert word.encode() not in raw(place)
+    assert word not in terms(place)
+    assert await store.check(deep=True) == []
+    for id in ids:
+        with pytest.raises(Purged, match="leaked"):
+            await engine.recall("default", id)
+    fresh = Engine(store, Budget(window=60_000, reserve=500))
+    assert not [n for n in await fresh.search("default", f"password {word}", view.branch) if word in n.item.text]
+    for made in await store.calls("default", view.branch):
+        assert word not in str(body(await fresh.resume("default", made)))
+    assert "another" in str(
+        [n.item for p in (await store.load("default", other)).said for n in await engine.recall("default", p.id)]
+    )
+
+
+@pytest.mark.parametrize(("which", "asks"), [(0, ["Look.", "Look."]), (0, ["Look.", "See."]), (1, ["Look.", "See."])])
+async def test_what_was_cleared_alike_does_not_go_with_one_of_it(store: SQLStore, which: int, asks: list[str]) -> None:
+    engine, ids = Engine(store, Budget(window=60_000, reserve=500)), list[str]()
+    for n, ask in enumerate(asks):
+        long, told = f"page {n} tells of gates and doors. " * 40, said("Yes, I do so now, as you said. " * 10)
+        for text in (long, "[cleared]"):
+            messages = [user(ask), call("c", '{"cmd": "cat"}'), result("c", text), told, user("Go on.")]
+            messages += [said("Well."), user("And?")] * (text != long)
+            view = await engine.prepare(Request({"model": "gpt-4o", "messages": messages}, session=f"talk {n}"))
+            ids.append((await store.load("default", view.branch)).said[2].id)
+    await store.purge_item("default", ids[which], "leaked")
+    with pytest.raises(Purged):
+        await engine.recall("default", ids[0])
+    [kept] = await engine.recall("default", ids[2])
+    assert kept.item.text.startswith("page 1 tells")
+
+
 async def test_a_conversation_goes_on_after_one_of_its_items_was_purged(store: SQLStore) -> None:
     engine = Engine(store, SMALL)
     given = conversation(3, 12)

@@ -255,3 +255,31 @@ async def test_a_purge_of_a_few_words_takes_answers_that_hold_them(store: SQLSto
     view = await turns(engine, messages)
     await store.purge_item("default", await id_of(store, view.branch, "tangerine"), "leaked")
     assert "tangerine" not in everything(place)
+
+
+def called(name: str, arguments: Message, result: str) -> list[Message]:
+    call = {"id": "w1", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+    return [{"role": "assistant", "content": None, "tool_calls": [call]}, tool("w1", result)]
+
+
+STOOD = {
+    "error": called("bash", {"command": "deploy staging"}, f"Error: wrong password {SECRET}\nexit code 1"),
+    "task": called("TodoWrite", {"todos": [{"content": f"Rotate the key {SECRET}", "status": "pending"}]}, "ok"),
+}
+
+
+@pytest.mark.parametrize("what", STOOD)
+async def test_how_things_stood_does_not_tell_what_a_user_took_out(store: SQLStore, what: str) -> None:
+    taken = [user("Do it."), *STOOD[what], said("Seen.")]
+    messages = [user("Hello. Begin when you like."), said("I do. " + "All is prepared. " * 20), *taken, user("Begin.")]
+    view, engine = None, Engine(store, SMALL)
+    for n in range(30):
+        view = await engine.prepare(Request({"model": "gpt-4o", "messages": messages}))
+        messages += read(f"page_{n}.txt", f"p{n}", f"line of page {n}, and more of it. " * 40)
+        messages += [said(f"Page {n} is read. It tells of gates and of doors."), user("Next.")]
+    assert view
+    last = [n.item.text for n in view.nodes if n.id in view.stand_ins()][-1]
+    assert SECRET in last.partition("How things stood here:")[2]
+    view = await Engine(store, SMALL).prepare(Request({"model": "gpt-4o", "messages": messages[:2] + messages[6:]}))
+    assert SECRET not in str(clew.body(view))
+    assert "page_3.txt" in str(clew.body(view))

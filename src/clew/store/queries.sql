@@ -475,6 +475,10 @@ select e.branch, e.seq, e.old, e.new, e.note from json_each(:branches) j cross j
 where e.kind = 'edit'
 order by e.seq;
 
+-- name: client_edits
+select e.note from json_each(:branches) j cross join event e on e.branch = j.value
+where e.kind = 'client' and e.note is not null;
+
 -- name: places
 select lower(hex(n.id)), n.opens from node n indexed by node_content
 where n.scope = :owner and n.content = from_hex(:content);

@@ -111,7 +111,8 @@ _STANDS = shaped(
         "count": whole,
         "runs": whole,
         "root": string,
-    }
+    },
+    {"origins": table_of(list_of(strings))},  # earlier versions do not tell
 )
 _CLAIM = shaped({"text": string, "cites": strings}, {"under": string, "goes_on": flag})
 EVIDENCE: Fields = {

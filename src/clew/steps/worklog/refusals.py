@@ -5,8 +5,12 @@ is told that there was one, and the words in it are the result's.
 """
 
 import re
+from collections.abc import Reversible
+from collections.abc import Set as AbstractSet
+from itertools import islice
 from typing import NamedTuple
 
+from clew.core.bounds import REFUSALS_SETTLED
 from clew.core.items import Item
 from clew.steps.outcome import is_flagged
 from clew.steps.worklog.wording import on_one_line, opening, words
@@ -15,6 +19,7 @@ from clew.text.decorations import lasting
 REFUSED_HEADING = "Calls that were refused, as their results tell"
 CALL_LENGTH = 300  # characters of a call
 WHY_CHARACTERS = 1_200  # characters of a result in which that is looked for
+ALIKE = 0.5  # of the words that two calls have in common if one is the other, tried again
 UNMADE_LINE = 300  # characters of what a result says of why its call was not made
 
 # How results begin that say that a call was not made. Whoever says so, it has not done what it was called for.
@@ -66,3 +71,9 @@ def unmade(said: str) -> str:
 def refused_call(call: str) -> str:
     """A call that was refused, on a line, without the words of its result, which 0.1 kept beside it."""
     return words(call.partition(": “")[0], CALL_LENGTH)
+
+
+def settled(refused: Reversible[str], now: AbstractSet[str]) -> list[str]:
+    """Which of these calls are let through now, by the words of one that is; of many the newest are looked at."""
+    lately = ((call, set(call.replace("`", "").split())) for call in islice(reversed(refused), REFUSALS_SETTLED))
+    return [call for call, said in lately if len(said & now) >= max(1, ALIKE * min(len(said), len(now)))]

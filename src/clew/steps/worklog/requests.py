@@ -38,6 +38,7 @@ class WorkStep:
 
     text: str = ""  # all that was said
     acts: list[Act] = field(default_factory=list)
+    ids: list[tuple[str, ...]] = field(default_factory=list)  # of each act: the call, and its result
     results: list[tuple[Act, Node]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what programs reported meanwhile
     unread: str = ""  # what was not looked at of what was said
@@ -106,9 +107,9 @@ def requests(nodes: Sequence[Node], most: int | None = None) -> list[WorkRequest
         if item.kind == "call":
             result = results.get(at)
             now.steps = now.steps or [WorkStep()]
-            _add(now.steps[-1], _act(item, result.item if result else None, most), result)
+            _add(now.steps[-1], _act(item, result.item if result else None, most), node, result)
         else:
-            _take(now, item, nodes[at + 1] if at + 1 < len(nodes) else None, most)
+            _take(now, node, nodes[at + 1] if at + 1 < len(nodes) else None, most)
     found[-1].put(asks, most)
     return [r for r in found if r.ask or r.steps]
 
@@ -126,7 +127,8 @@ def _act(call: Item, result: Item | None, most: int) -> Act:
     return known[0][2]
 
 
-def _take(now: WorkRequest, item: Item, following: Node | None, most: int) -> None:
+def _take(now: WorkRequest, node: Node, following: Node | None, most: int) -> None:
+    item = node.item
     match item.kind:
         case "text" if item.role == "assistant":
             text = ends(item.text, most)
@@ -136,7 +138,7 @@ def _take(now: WorkRequest, item: Item, following: Node | None, most: int) -> No
             if command is not None and following is not None and (printed := following.item).text.startswith(OBSERVED):
                 step.text = rest.strip()
                 read = ends(printed.text, most)
-                _add(step, command_act(command, printed, read, not failed(printed)), following)
+                _add(step, command_act(command, printed, read, not failed(printed)), node, following)
         case "text" | "summary" if not item.text.startswith(OBSERVED):
             if note := _note(item):
                 now.steps = now.steps or [WorkStep()]
@@ -166,8 +168,9 @@ def _between(text: str, opening: str, closing: str, closed: bool = True) -> str 
     return said if begun and (ended or not closed) else None
 
 
-def _add(step: WorkStep, act: Act, result: Node | None) -> None:
+def _add(step: WorkStep, act: Act, call: Node, result: Node | None) -> None:
     step.acts.append(act)
+    step.ids.append((call.id, result.id) if result else (call.id,))
     if result is not None:
         step.results.append((act, result))
 

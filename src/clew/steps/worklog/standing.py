@@ -4,15 +4,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import accumulate, islice
+from itertools import accumulate
 from typing import Any, Self
 
-from clew.core.bounds import BACKGROUND, REFUSALS_SETTLED
+from clew.core.bounds import BACKGROUND
 from clew.steps.worklog.acts import Act, found_nothing
 from clew.steps.worklog.commands import command_key, commits, program
 from clew.steps.worklog.news import Phrases
-from clew.steps.worklog.refusals import REFUSED_HEADING, refused_call
+from clew.steps.worklog.origins import KINDS, Origins
+from clew.steps.worklog.refusals import REFUSED_HEADING, refused_call, settled
 from clew.steps.worklog.requests import WorkRequest
+from clew.steps.worklog.room import shared
 from clew.steps.worklog.rules import UserRule, rules_in, said_later, speaks_to_us
 from clew.steps.worklog.wording import below, both_ends, indented, listed, on_one_line, words
 from clew.text.voices import ASSISTANT, TOOL, code, quoted
@@ -28,7 +30,6 @@ FILES_TOLD = 12  # files of which it is told what changed: of the others the log
 FILE_NAMES_CHARACTERS = 1_500  # characters of their names
 ERRORS = 8
 OPEN_COMMANDS = 12  # commands after which a failure that nobody came back to is no longer open
-ALIKE = 0.5  # of the words that two calls have in common if one is the other, tried again
 TASKS = 60
 COMMANDS_TOLD = 12
 LIKE = 120  # characters by which a request is known
@@ -54,6 +55,7 @@ class Standing:
     count: int = 0  # requests so far
     runs: int = 0  # commands so far
     root: str = ""  # of most paths: the log leaves it out
+    origins: Origins = field(default_factory=Origins)
 
     def take(self, told: Iterable[WorkRequest] = (), staying: Iterable[WorkRequest] = ()) -> None:
         """Take in requests of which the log tells, then some that stay in view as they were said."""
@@ -72,8 +74,8 @@ class Standing:
             for sentences, strict in rules_in(request):
                 self._keep(sentences, request, strict)
         for step in request.steps:
-            for act in step.acts:
-                self._take(act, request.ids)
+            for n, act in enumerate(step.acts):
+                self._take(act, request.ids, step.ids[n] if n < len(step.ids) else ())
             for name in [n for n in self.running if any(n in act.what for act in step.acts if act.background != n)]:
                 del self.running[name]  # somebody looked after it: whether it still runs is not sure
             said = " ".join(step.notes)
@@ -89,13 +91,15 @@ class Standing:
         for said in sorted(self.rules, key=lambda said: self.rules[said].strict)[:spare]:
             del self.rules[said]
 
-    def _take(self, act: Act, ids: Sequence[str]) -> None:
+    def _take(self, act: Act, ids: Sequence[str], own: Sequence[str]) -> None:
         if act.kind == "refused":
-            self.refusals[refused_call(act.what)] = ids[0] if ids else ""
+            self.refusals[call := refused_call(act.what)] = ids[0] if ids else ""
+            self.origins.put("refusals", call, own)
         elif act.kind == "plan" and act.ok:
-            self._take_tasks(act)
+            self._take_tasks(act, own)
         elif act.ok and act.kind in ("edit", "run", "did") and self.refusals:
-            self._settle(act)
+            for call in settled(self.refusals, {*act.what.split(), *(c.path for c in act.changes)}):
+                del self.refusals[call]
         for change in act.changes if act.ok else ():
             before = self.files.pop(change.path, ("", 0, []))
             verb = before[0] if before[0] == "wrote" and change.verb == "edited" else change.verb
@@ -104,30 +108,25 @@ class Standing:
         if len(self.files) > FILES:
             del self.files[next(iter(self.files))]
         if act.kind == "run" and (act.ok or not act.told.startswith(TOOL)):  # else they perhaps never let it run
-            self._take_command(act)
+            self._take_command(act, own)
         elif act.kind == "did" and act.ok and _KILLS.search(act.what):
             self._ended(act.what)
 
-    def _settle(self, act: Act) -> None:
-        """Forget what was refused and is let through now."""
-        now = {*act.what.split(), *(c.path for c in act.changes)}
-        for said in list(islice(reversed(self.refusals), REFUSALS_SETTLED)):
-            words_ = set(said.replace("`", "").split())
-            if len(words_ & now) >= max(1, ALIKE * min(len(words_), len(now))):
-                del self.refusals[said]
-
-    def _take_tasks(self, act: Act) -> None:
+    def _take_tasks(self, act: Act, ids: Sequence[str]) -> None:
         if act.whole:
             self.tasks = {n: (state, what) for n, state, what in act.tasks}
+            for number in self.tasks:
+                self.origins.put("tasks", number, ids)
             return
         for number, state, what in act.tasks:
             number = number or str(len(self.tasks) + 1)
             known = self.tasks.get(number, ("open", ""))
             self.tasks[number] = state or known[0], what or known[1]
+            (self.origins.put if what else self.origins.add)("tasks", number, ids)
         while len(self.tasks) > TASKS:
             del self.tasks[next(iter(self.tasks))]
 
-    def _take_command(self, act: Act) -> None:
+    def _take_command(self, act: Act, ids: Sequence[str]) -> None:
         self.runs += 1
         self.errors = {what: (how, run) for what, (how, run) in self.errors.items() if self.runs - run <= OPEN_COMMANDS}
         if act.commit:
@@ -136,6 +135,7 @@ class Standing:
         key = command_key(act.what)
         if act.background and act.ok:
             self.running = dict([*self.running.items(), (act.background, act.what)][-BACKGROUND:])
+            self.origins.put("running", act.background, ids)
         if act.ok and _KILLS.search(act.what):
             self._ended(act.what)
         times, told = self.commands.pop(act.what, (0, ""))[0], "" if act.told.startswith(TOOL) else act.told
@@ -149,6 +149,7 @@ class Standing:
         elif key and not found_nothing(act):
             self.errors.pop(act.what, None)
             self.errors[act.what] = told, self.runs
+            self.origins.put("errors", act.what, ids)
 
     def _ended(self, command: str) -> None:
         named = [name for name in self.running if name in command]
@@ -170,18 +171,7 @@ class Standing:
             wanted = f"The newest request: {indented(both_ends(self.ask, max(200, size // 4)))}"
         head = f"{STANDING_HEADING} Paths are relative to {self.root}" if self.root else STANDING_HEADING
         left = size - len(head) - len(wanted) - 2
-        kept: list[list[str]] = [[] for _ in parts]
-        for share in (0.4, 1.0):  # a part of the room each, then what is left in turn
-            for n, (heading, lines) in enumerate(parts):
-                first = RULES_FIRST if heading.startswith(_RULES) else 0
-                room = left if share == 1.0 else min(left, max(first, int(share * size)))
-                for line in lines[len(kept[n]) :]:
-                    cost = len(line) + 3 + (0 if kept[n] else len(heading) + 2)
-                    if cost > room:
-                        break
-                    kept[n].append(line)
-                    room -= cost
-                    left -= cost
+        kept = shared(parts, size, left, {_RULES: RULES_FIRST})
         out, said = [], {on_one_line(self._rule(rule)): n for n, rule in enumerate(self.rules)}
         for (heading, lines), some in zip(parts, kept, strict=True):
             if heading.startswith(_RULES):  # in the order in which they were said: the last word counts
@@ -269,12 +259,13 @@ class Standing:
             "count": self.count,
             "runs": self.runs,
             "root": self.root,
+            "origins": self.origins.to_json(self._known()),
         }
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> Self:
         """As an edit kept it."""
-        return cls(
+        stood = cls(
             rules={said: UserRule(*rest) for said, *rest in kept["rules"]},
             refusals={refused_call(call): id for call, id in kept["refusals"]},
             tasks={n: (state, what) for n, state, what in kept["tasks"]},
@@ -288,11 +279,17 @@ class Standing:
             runs=kept["runs"],
             root=kept["root"],
         )
+        stood.origins = Origins.from_json(kept.get("origins", {}), stood._known())
+        return stood
+
+    def _known(self) -> dict[str, list[str]]:
+        """What is told of others' words, by kind."""
+        return {kind: list(getattr(self, kind)) for kind in KINDS}
 
     def sources(self) -> set[str]:
         """The ids of what is quoted: should a client change one of them, the quotation is old."""
         quoted = {id for rule in self.rules.values() for id in (rule.id, rule.later_id)}
-        return (quoted | {*self.refusals.values(), *self.ask_ids}) - {""}
+        return (quoted | {*self.refusals.values(), *self.ask_ids} | self.origins.of(self._known())) - {""}
 
 
 _RULES = "The user's rules"

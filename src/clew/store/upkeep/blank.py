@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from clew.core import rawjson
-from clew.core.items import ASKING, BESIDE, CLAIMS, LOG, PINS, SHORT, STANDS, Digests, Item, Scope
+from clew.core.items import ASKING, BESIDE, CLAIMS, LOG, PINS, SHORT, STANDS, Digests, Item, Node, Scope
 from clew.store import reading
 from clew.store.database import Database
 from clew.store.loading import contents
@@ -17,6 +17,7 @@ from clew.store.shapes import read_note
 from clew.store.upkeep.copies import copies
 from clew.store.upkeep.purge import Purge, begin, end, merge
 from clew.store.writing import owner_of
+from clew.text.decorations import undecorated
 
 WORDS = (LOG, STANDS, CLAIMS)
 
@@ -24,23 +25,24 @@ WORDS = (LOG, STANDS, CLAIMS)
 def purge_item(db: Database, digests: Digests, scope: Scope, id: str, reason: str, dry_run: bool) -> Purge:
     """Take the words behind an id away wherever they were said; a line that says so stands in their place.
 
-    Stand-ins made of them may quote them, and so may what clew told of them; both go the same way.
+    Stand-ins made of them may quote them, and so may what clew told of them; both go the same way, and so does what a
+    client wrote instead of them, or they instead of it.
     """
     took = Purge()
     with db.trial() if dry_run else db.transaction():
         owner = owner_of(db, scope)
         db.ask("begin_purge", owner=owner)
-        said = reading.originals(db, scope, id)
+        said = _rewritten(db, scope, owner, reading.originals(db, scope, id))
         now = time.time()
         given = {"owner": owner, "at": now, "purge": begin(db, owner, f"item {id}", reason)}
         note = f"purged {datetime.fromtimestamp(now):%Y-%m-%d}: {reason}"
         notes = {node.content: note for node in said}
-        places = [place for content in notes for place, _ in _places(db, given, content)]
+        places = [place for content in notes for place, _ in _places(db, owner, content)]
         for place in places:
             db.ask("bury", **given, id=place)
         for content in copies(db, scope, owner, said, places):
             notes.setdefault(content, note)
-            places += [place for place, _ in _places(db, given, content)]
+            places += [place for place, _ in _places(db, owner, content)]
         calls = {node.item.call_id for node in said if node.item.kind == "call"}
         notes = _quoting(db, digests, scope, given, set(places), calls, note) | notes
         for content, told in notes.items():
@@ -49,6 +51,32 @@ def purge_item(db: Database, digests: Digests, scope: Scope, id: str, reason: st
             merge(db)
         end(db, given, took)
     return took
+
+
+def _rewritten(db: Database, scope: Scope, owner: int, said: Sequence[Node]) -> list[Node]:
+    """These, and what they were before a client wrote them anew, and after it, in whichever branch.
+
+    Where the same was said elsewhere, only what differs in its decoration belongs to it: two results that were cleared
+    alike had other words before.
+    """
+    found = {node.id: node for node in said}
+    given, places, coming = set(found), set[str](), list(said)
+    while coming:
+        places |= {place for node in coming for place, _ in _places(db, owner, node.content)}
+        ties = [
+            tie
+            for (note,) in db.ask("client_edits", branches=listed(_holders(db, owner, places))).fetchall()
+            for tie in read_note("client", unpack_note(note)).note.get("alias", {}).items()
+            if not places.isdisjoint(tie)
+        ]
+        firsts = given | {old for new, old in ties if new in given}
+        own = firsts | {new for new, old in ties if old in firsts}
+        near = contents(db, scope, {id for tie in ties for id in tie} - found.keys())
+        nodes = reading.nodes(db, scope, list(near))
+        alike = {undecorated(node.item.text) for node in (found | nodes).values() if node.id in own} - {""}
+        coming = [node for node in nodes.values() if node.id in own or undecorated(node.item.text) in alike]
+        found |= {node.id: node for node in coming}
+    return list(found.values())
 
 
 def _quoting(
@@ -65,7 +93,7 @@ def _quoting(
     They are those made of it, however often over; those of a result whose call it was, for they quote the call; and
     those that say how things stood, or quote and do not say whom: they may quote anything that was said before.
     """
-    holders = _holders(db, given, gone)
+    holders = _holders(db, given["owner"], gone)
     made = [id for edit in _edits(db, holders) for id in edit.stand_ins] if calls else []
     answers = {id for id, node in reading.nodes(db, scope, made).items() if node.item.call_id in calls}
     found: dict[str, str] = {}
@@ -81,7 +109,7 @@ def _quoting(
             _blank_note(db, edit)
             way = f"; for the rest: recall {digests.handle(edit.old)[:SHORT]}" if len(edit.old) > 1 else ""
             found |= dict.fromkeys(contents(db, scope, edit.stand_ins).values(), note + way)
-        coming = _holders(db, given, gone) - looked
+        coming = _holders(db, given["owner"], gone) - looked
     return found
 
 
@@ -110,9 +138,9 @@ class StoredEdit(NamedTuple):
         return not gone.isdisjoint({*self.old, *kept.get(PINS, ()), *kept.get(BESIDE, ())} - set(self.new))
 
 
-def _holders(db: Database, given: Mapping[str, Any], ids: Collection[str]) -> set[str]:
+def _holders(db: Database, owner: int, ids: Collection[str]) -> set[str]:
     """The branches in which one of these ids stands, and all that forked from them."""
-    return {branch for (branch,) in db.ask("holders", **given, ids=listed(ids)).fetchall()}
+    return {branch for (branch,) in db.ask("holders", owner=owner, ids=listed(ids)).fetchall()}
 
 
 def _edits(db: Database, branches: Collection[str]) -> list[StoredEdit]:
@@ -144,7 +172,7 @@ def _blank(db: Database, given: Mapping[str, Any], note: str, took: Purge) -> No
     db.ask("blank_body", **given, body=body, kind=letter(left.kind), packed=packed, size=size, data=blank)
     took.bodies += 1
     took.bytes += len(data)
-    for place, opens in _places(db, given, given["content"]):
+    for place, opens in _places(db, given["owner"], given["content"]):
         took.nodes += 1
         if opens and opens != SUMMARY:
             keys, bare = rawjson.loads(opens)
@@ -152,5 +180,5 @@ def _blank(db: Database, given: Mapping[str, Any], note: str, took: Purge) -> No
             db.ask("blank_opening", **given, id=place, opens=brief_opening(role_only))
 
 
-def _places(db: Database, given: Mapping[str, Any], content: str) -> list[tuple[str, str | None]]:
-    return [(id, opening(opens)) for id, opens in db.ask("places", owner=given["owner"], content=content)]
+def _places(db: Database, owner: int, content: str) -> list[tuple[str, str | None]]:
+    return [(id, opening(opens)) for id, opens in db.ask("places", owner=owner, content=content)]
