@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -46,6 +46,7 @@ class FirstDay:
     environment: Path
     port: int
     provider: StrictProvider
+    variables: dict[str, str] = field(default_factory=dict)  # of the project in which somebody works
 
     def clew(self, *args: str, code: int = 0) -> str:
         done = subprocess.run(
@@ -61,7 +62,7 @@ class FirstDay:
 
     @property
     def env(self) -> dict[str, str]:
-        return {"HOME": str(self.home), "PATH": os.defpath, "LANG": "C.UTF-8", "COLUMNS": "200"}
+        return {"HOME": str(self.home), "PATH": os.defpath, "LANG": "C.UTF-8", "COLUMNS": "200", **self.variables}
 
     @property
     def settings(self) -> Path:
@@ -166,6 +167,16 @@ def test_installed_worked_rebooted_worked_and_gone(day: FirstDay) -> None:
     after = {path: path.read_bytes() for path in day.home.rglob("*") if path.is_file()}
     assert {path for path in after if path not in before} == {day.home / ".local/share/clew/clew.db"}, "the log alone"
     assert {path: after[path] for path in before} == before
+
+
+def test_settings_of_the_project_whose_client_starts_it_are_not_those_of_all(day: FirstDay) -> None:
+    day.clew("install", "claude", "--gateway", "--yes")
+    day.reboot()
+    day.variables["CLEW_STORE"] = str(day.home / "project.db")
+    assert day.prompt() == "200"
+    assert not (day.home / "project.db").exists()
+    assert (day.home / ".local/share/clew/clew.db").exists()
+    day.variables.clear()
 
 
 def test_many_who_start_it_at_once_have_one(day: FirstDay) -> None:

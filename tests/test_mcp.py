@@ -452,6 +452,8 @@ def test_a_client_is_told_of_the_tools_before_anything_large_is_imported(machine
         (b"[" * 100_000, -32700),
         (b"x" * (5 << 20), -32700),
         (b'{"id": {}, "method": "ping"}', -32600),
+        (b'{"method": "notifications/cancelled", "params": {"requestId": [1]}}\n{"id": true, "method": "x"}', -32601),
+        (b'{"jsonrpc":"2.0","id":"\\ud800","method":"x"}', -32601),
         (b"[]", -32600),
         (b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"search","arguments":3}}', None),
         (b'{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":{"name":"resume","arguments":[]}}', -32602),

@@ -464,15 +464,26 @@ async def test_what_two_may_have_trimmed_is_neithers(store: SQLStore) -> None:
     assert not await client.engine.search("default", "amber beryl word", view.branch)
 
 
-@pytest.mark.parametrize("id", ["call_1", "call00000012", "functions.read:0", "read_2_call_11", "tool-1763451234567-3"])
+JIRA = "searchJiraIssuesUsingJql"
+
+
+@pytest.mark.parametrize(
+    "id",
+    ["call_1", "call00000012", "functions.read:0", "read_2_call_11", "tool-1763451234567-3", f"functions.{JIRA}:0"],
+)
 @pytest.mark.parametrize("there", ["openai_chat", "anthropic"])
 async def test_of_a_cleared_result_an_id_that_counts_says_nothing(store: SQLStore, id: str, there: str) -> None:
     client = Client(store, "openai_chat", "dict", warm=True)
+
+    def body(*said: str) -> Body:
+        written = json.dumps(chat(*said))
+        return dict(json.loads(written.replace('"name": "read"', f'"name": "{JIRA}"') if JIRA in id else written))
+
     said = ["hi", GREETING, "look", f"read notes#{id}\n{{}}", "Done.", "go on", GREETING, "yes"]
-    mine = await client.send(chat(*(text.format("The word is amber. " * 20) for text in said)))
+    mine = await client.send(body(*(text.format("The word is amber. " * 20) for text in said)))
     client.format = there
     theirs = await client.send(
-        convert(chat(*(text.format("[output cleared]") for text in said), "Well.", "and"), there)
+        convert(body(*(text.format("[output cleared]") for text in said), "Well.", "and"), there)
     )
     assert theirs.branch != mine.branch
     assert not await client.engine.search("default", "amber word", theirs.branch)

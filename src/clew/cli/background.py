@@ -37,14 +37,15 @@ def background() -> "BackgroundGateway":
 
 def started(host: str, port: int, options: Sequence[str] = (), installed: bool = False) -> str:
     """See to it that a gateway runs, as it is to be started from now on; its address. Raises `BadRequest`."""
-    from clew.gateway.background import StartPlan, answers, checked, commanded
+    from clew.gateway.background import StartPlan, answers, checked, commanded, own_settings
 
     gateway = background()
     before = gateway.plan()
     for_clients = installed or bool(before and before.installed)
     if before and installed:  # it stays as somebody wanted it; where clew is now may be new
         options = options_of(before.command)
-    plan = checked(StartPlan(host, port, commanded(own_command(), host, port, options), for_clients))
+    settings = before.settings if before and installed else own_settings(os.environ)
+    plan = checked(StartPlan(host, port, commanded(own_command(), host, port, options), for_clients, settings))
     if before and answers(before) and (before.url != plan.url or options_of(before.command) != tuple(options)):
         raise BadRequest(f"a gateway runs at {before.url} already, started otherwise: clew serve --stop ends it")
     gateway.keep(plan)

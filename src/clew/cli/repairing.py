@@ -34,7 +34,7 @@ def gone() -> list["Problem"]:
 
 def mend(as_json: bool = False) -> None:
     """Tell all of them where clew is now."""
-    from clew.gateway.background import StartPlan, commanded
+    from clew.gateway.background import commanded
     from clew.installing.programs import PROGRAMS
     from clew.installing.vanished import runs, vanished
 
@@ -48,7 +48,7 @@ def mend(as_json: bool = False) -> None:
     plan = gateway.plan()
     if plan and not runs(plan.command[0]):
         again = commanded(in_background.own_command(), plan.host, plan.port, in_background.options_of(plan.command))
-        gateway.keep(StartPlan(plan.host, plan.port, again, plan.installed))
+        gateway.keep(plan._replace(command=again))
         typer.echo(f"the gateway in the background is started by {printable(again[0])} from now on", err=as_json)
 
 

@@ -158,9 +158,9 @@ class Engine:
         """What was said on this branch that a question is about, best first, with the lines that say so."""
         return (await candidates(self.store, scope, text, branch, self._turns.said)).find(text, limit)
 
-    async def answer(self, scope: Scope, text: str, branch: str, size: int = SIZE) -> str:
-        """What was said on this branch that a question is about, in `size` characters of lines and names."""
-        return (await candidates(self.store, scope, text, branch, self._turns.said)).answer(text, size)
+    async def answer(self, scope: Scope, text: str, branch: str, size: int = SIZE, until: int | None = None) -> str:
+        """What was said on this branch, until an event, that a question is about, in `size` characters."""
+        return (await candidates(self.store, scope, text, branch, self._turns.said, until)).answer(text, size)
 
     async def search(self, scope: Scope, text: str, branch: str, limit: int = 20) -> Sequence[Node]:
         """The whole of what `find` finds."""

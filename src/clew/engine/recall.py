@@ -70,9 +70,11 @@ def _ids(store: Store, scope: Scope, trace: Trace) -> set[str]:
     return ids
 
 
-async def candidates(store: Store, scope: Scope, text: str, branch: str, load: Load | None = None) -> Index:
-    """What was said on a branch, or before it, that may answer a question."""
-    said = await remembered(store, scope, await lineage(store, scope, branch, load=load))
+async def candidates(
+    store: Store, scope: Scope, text: str, branch: str, load: Load | None = None, until: int | None = None
+) -> Index:
+    """What was said on a branch until an event, or before it, that may answer a question."""
+    said = await remembered(store, scope, await lineage(store, scope, branch, until, load))
     return await among(store, scope, text, said)
 
 

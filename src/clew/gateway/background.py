@@ -32,6 +32,7 @@ TURN = 0.05  # seconds between two looks
 CLAIMING = 0.5  # seconds for somebody who only looks at the lock
 ANSWERING = 2.0  # seconds for one that runs to say so
 LARGEST_LOG = 1 << 20  # bytes, then it begins anew; one before it is kept
+OWN_VARIABLES = "CLEW_"  # how they begin
 NAME = b"server: clew"  # in the head of what it says of itself
 
 
@@ -42,6 +43,7 @@ class StartPlan(NamedTuple):
     port: int
     command: tuple[str, ...]
     installed: bool = False  # for clients, whose hooks start it again; else by a person
+    settings: Mapping[str, str] = {}  # clew's own variables, as they were where it was wanted
 
     @property
     def url(self) -> str:
@@ -62,7 +64,8 @@ class BackgroundGateway:
         """How it is started; None: nobody said it shall be."""
         try:
             read = json.loads(self._plan.read_bytes())
-            return StartPlan(read["host"], read["port"], tuple(read["command"]), read["installed"])
+            command, settings = tuple(read["command"]), dict(read.get("settings", {}))
+            return StartPlan(read["host"], read["port"], command, read["installed"], settings)
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -177,6 +180,7 @@ class BackgroundGateway:
                 stdout=log,
                 stderr=log,
                 cwd=self._home,  # and not in a project, whose settings are none of the others' business
+                env={**_not_ours(os.environ), **plan.settings},
                 start_new_session=True,  # it stays when the client ends that needed it first
             )
 
@@ -207,6 +211,16 @@ def checked(plan: StartPlan) -> StartPlan:
 def commanded(clew: Sequence[str], host: str, port: int, options: Sequence[str] = ()) -> tuple[str, ...]:
     """The command that runs it."""
     return (*clew, "serve", "--resident", "--host", host, "--port", str(port), *options)
+
+
+def own_settings(env: Mapping[str, str]) -> dict[str, str]:
+    """Clew's own variables."""
+    return {name: value for name, value in env.items() if name.startswith(OWN_VARIABLES)}
+
+
+def _not_ours(env: Mapping[str, str]) -> dict[str, str]:
+    """All others: whoever starts it may have some of a project's, and it serves all of them."""
+    return {name: value for name, value in env.items() if not name.startswith(OWN_VARIABLES)}
 
 
 def _private(path: Path, mode: str) -> IO[str]:

@@ -95,8 +95,10 @@ class _Conversation:
         elif id is not None:
             self.is_open |= method == "tools/call"
             self._asked[id] = asyncio.create_task(self._answer(id, method, params))
-        elif method == "notifications/cancelled" and (task := self._asked.get(params.get("requestId", ""))):
-            task.cancel()
+        elif method == "notifications/cancelled":
+            wanted = params.get("requestId")
+            if isinstance(wanted, str | int) and wanted in self._asked:
+                self._asked[wanted].cancel()
         elif method == "notifications/initialized":
             self.is_open = True
 
@@ -122,5 +124,5 @@ class _Conversation:
 
 def _write(message: Mapping[str, Any]) -> None:
     with suppress(BrokenPipeError):  # the client is gone: so is the end of its standard input, or will be
-        sys.stdout.buffer.write(json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=False).encode() + b"\n")
+        sys.stdout.buffer.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
         sys.stdout.buffer.flush()

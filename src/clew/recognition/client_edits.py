@@ -13,6 +13,7 @@ from clew.text.decorations import lasting
 ENOUGH = 200  # characters of answers and results in common: a greeting and its answer are said in many conversations
 COUNTED = 200  # characters of one item that count: one long file that both have read is one thing in common
 KIN = 16  # characters that one text must share with another to be that text, shortened or lengthened
+LEAST_RUN = 12  # letters and digits in one run of it: `r1c2t3` is a place in a table
 MIXED = 4  # changes between letters and digits, in one run of an id, that nobody counts up to
 MIXED_CASE = 8  # changes between small letters, capitals and digits there
 _RUN = re.compile(r"[A-Za-z0-9]+")
@@ -55,7 +56,13 @@ def _is_told_apart(change: Change, was: Item, now: Item) -> bool:
     """
     if has_same_words(was, now):
         return True
-    return is_made_up(now.call_id, now.name) if now.kind == "result" else _is_proven(change)
+    return _has_own_id(change, now) if now.kind == "result" else _is_proven(change)
+
+
+def _has_own_id(change: Change, result: Item) -> bool:
+    """Whether a result has an id that nobody counts up to: what its call calls may stand in it, as often as it does."""
+    called = {i.name for i in change.new if i is not None and i.kind == "call" and i.call_id == result.call_id}
+    return bool(called) and all(is_made_up(result.call_id, name) for name in called)
 
 
 def has_same_words(was: Item, now: Item | None) -> bool:
@@ -87,7 +94,7 @@ def is_made_up(id: str, name: str = "") -> bool:
     """
     if _UUID.search(id):
         return True
-    runs = _RUN.findall(id.replace(name, " ") if name else id)
+    runs = [run for run in _RUN.findall(id.replace(name, " ") if name else id) if len(run) >= LEAST_RUN]
     return any(_changes(run, _letter) >= MIXED or _changes(run, _case) >= MIXED_CASE for run in runs)
 
 
@@ -186,7 +193,7 @@ def is_mostly_kept(change: Change) -> bool:
             if j in now or j in twice or item is None or is_aside(item):
                 continue
             was_there = lasting(item.text) in lost
-            if not is_made_up(item.call_id, item.name) if item.kind == "result" else not was_there:
+            if not _has_own_id(change, item) if item.kind == "result" else not was_there:
                 return False
             put += 0 if was_there else _counted(item)
     first = change.gaps[0].begin

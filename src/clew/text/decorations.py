@@ -154,9 +154,17 @@ def _outside(text: str) -> str:
     """What stands outside of all wraps."""
     parts, at = list[str](), 0
     for _, start, end in _wraps(text):
-        parts.append(text[at:start])
+        parts.append(_typed_in(text[at:start], is_behind=at > 0))
         at = end
-    return "".join([*parts, text[at:]])
+    return "".join([*parts, _typed_in(text[at:], is_behind=at > 0)])
+
+
+def _typed_in(text: str, is_behind: bool) -> str:
+    """Of what stands behind a wrap, what stands behind all closings: what one printed may have closed another."""
+    if not is_behind or "</" not in text:
+        return text
+    ends = [end + len(closing) for closing in {*_CLOSINGS.values()} if (end := text.rfind(closing)) >= 0]
+    return text[max(ends, default=0) :]
 
 
 def _wraps(text: str) -> Iterator[tuple[str, int, int]]:

@@ -177,9 +177,9 @@ class ContextController:
                 lines, pattern = (str(given.get(key) or "") for key in ("lines", "pattern"))
                 return framed(await self.engine.excerpt(scope, id, branch, lines, pattern, TOOL_CHARACTERS))
             case "search_history", {"query": str(text)}:
-                return framed(
-                    await self.engine.answer(scope, text, branch, TOOL_CHARACTERS) or "nothing was said about that"
-                )
+                # Not what was said since: without a name, one who has said the same may have gone on meanwhile.
+                told = await self.engine.answer(scope, text, branch, TOOL_CHARACTERS, until=view.seq)
+                return framed(told or "nothing was said about that")
             case "pin", {"id": str(id)}:
                 full = await self.engine.resolve(scope, id, branch)
                 ids = [n.id for n in await self.engine.store.originals(scope, full)]
