@@ -257,14 +257,17 @@ async def test_a_purge_of_a_few_words_takes_answers_that_hold_them(store: SQLSto
     assert "tangerine" not in everything(place)
 
 
-def called(name: str, arguments: Message, result: str) -> list[Message]:
-    call = {"id": "w1", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
-    return [{"role": "assistant", "content": None, "tool_calls": [call]}, tool("w1", result)]
+def called(name: str, arguments: Message, result: str, id: str = "w1") -> list[Message]:
+    call = {"id": id, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+    return [{"role": "assistant", "content": None, "tool_calls": [call]}, tool(id, result)]
 
 
 STOOD = {
     "error": called("bash", {"command": "deploy staging"}, f"Error: wrong password {SECRET}\nexit code 1"),
     "task": called("TodoWrite", {"todos": [{"content": f"Rotate the key {SECRET}", "status": "pending"}]}, "ok"),
+    "file": called("write_file", {"path": f"src/{SECRET}.py", "content": "KEY = 1\n" * 5}, "written"),
+    "change": called("edit_file", {"path": "key.py", "old_string": "K = 1", "new_string": f"K = '{SECRET}'"}, "edited"),
+    "command": [m for id in ("w1", "w2") for m in called("bash", {"command": f"deploy --key {SECRET}"}, "fine", id)],
 }
 
 
@@ -280,6 +283,8 @@ async def test_how_things_stood_does_not_tell_what_a_user_took_out(store: SQLSto
     assert view
     last = [n.item.text for n in view.nodes if n.id in view.stand_ins()][-1]
     assert SECRET in last.partition("How things stood here:")[2]
-    view = await Engine(store, SMALL).prepare(Request({"model": "gpt-4o", "messages": messages[:2] + messages[6:]}))
+    view = await Engine(store, SMALL).prepare(
+        Request({"model": "gpt-4o", "messages": messages[:2] + messages[2 + len(taken) :]})
+    )
     assert SECRET not in str(clew.body(view))
     assert "page_3.txt" in str(clew.body(view))

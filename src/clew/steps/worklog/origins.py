@@ -4,16 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-Ids = tuple[str, ...]
-KINDS = ("refusals", "tasks", "errors", "running")
-Told = Mapping[str, Sequence[str]]  # of each kind of thing, the keys of those that are told, in their order
+WORDS_OF_OTHERS = ("refusals", "tasks", "errors", "running", "files", "commands")
+KeysTold = Mapping[str, Sequence[str]]  # of each kind of thing, the keys of those that are told, in their order
 
 
 @dataclass(slots=True)
 class Origins:
     """Of each thing that is told, the ids of the nodes that it is from; of what an earlier version told, none."""
 
-    ids: dict[str, dict[str, Ids]] = field(default_factory=dict)  # by kind and key
+    ids: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)  # by kind and key
 
     def put(self, kind: str, key: str, ids: Sequence[str]) -> None:
         """A thing is from these, and from no others."""
@@ -23,19 +22,19 @@ class Origins:
         """A thing is from these, too."""
         self.put(kind, key, list(dict.fromkeys([*self._of(kind, key), *ids])))
 
-    def of(self, told: Told) -> set[str]:
+    def of(self, told: KeysTold) -> set[str]:
         """The ids behind all of these."""
         return {id for kind, keys in told.items() for key in keys for id in self._of(kind, key)}
 
-    def _of(self, kind: str, key: str) -> Ids:
+    def _of(self, kind: str, key: str) -> tuple[str, ...]:
         return self.ids.get(kind, {}).get(key, ())
 
-    def to_json(self, told: Told) -> dict[str, Any]:
+    def to_json(self, told: KeysTold) -> dict[str, Any]:
         """Those of these things, in their order: what is no longer told is left out."""
         return {kind: [list(self._of(kind, key)) for key in keys] for kind, keys in told.items()}
 
     @classmethod
-    def from_json(cls, kept: Mapping[str, Any], told: Told) -> Self:
+    def from_json(cls, kept: Mapping[str, Any], told: KeysTold) -> Self:
         """As they were kept beside these things."""
         found = cls()
         for kind, keys in told.items():

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-SHARE = 0.4  # of the room that a list may have before the others had theirs
+SHARE_FIRST = 0.4  # of the room that a list may have before the others had theirs
 
 
 def shared(
@@ -13,7 +13,7 @@ def shared(
     `firsts` has the characters that a list may have in any case, by how its heading begins.
     """
     kept: list[list[str]] = [[] for _ in parts]
-    for share in (SHARE, 1.0):  # a part of the room each, then what is left in turn
+    for share in (SHARE_FIRST, 1.0):  # a part of the room each, then what is left in turn
         for n, (heading, lines) in enumerate(parts):
             first = max((most for begins, most in firsts.items() if heading.startswith(begins)), default=0)
             room = left if share == 1.0 else min(left, max(first, int(share * size)))
@@ -25,3 +25,13 @@ def shared(
                 room -= cost
                 left -= cost
     return kept
+
+
+def last_of(texts: Sequence[str], most: int) -> list[str]:
+    """The last of these in so many characters, and at least one."""
+    some = list[str]()
+    for text in reversed(texts):
+        if some and sum(map(len, some)) + len(text) > most:
+            break
+        some.insert(0, text)
+    return some

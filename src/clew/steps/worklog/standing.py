@@ -11,10 +11,10 @@ from clew.core.bounds import BACKGROUND
 from clew.steps.worklog.acts import Act, found_nothing
 from clew.steps.worklog.commands import command_key, commits, program
 from clew.steps.worklog.news import Phrases
-from clew.steps.worklog.origins import KINDS, Origins
+from clew.steps.worklog.origins import WORDS_OF_OTHERS, Origins
 from clew.steps.worklog.refusals import REFUSED_HEADING, refused_call, settled
 from clew.steps.worklog.requests import WorkRequest
-from clew.steps.worklog.room import shared
+from clew.steps.worklog.room import last_of, shared
 from clew.steps.worklog.rules import UserRule, rules_in, said_later, speaks_to_us
 from clew.steps.worklog.wording import below, both_ends, indented, listed, on_one_line, words
 from clew.text.voices import ASSISTANT, TOOL, code, quoted
@@ -105,6 +105,8 @@ class Standing:
             verb = before[0] if before[0] == "wrote" and change.verb == "edited" else change.verb
             told = [t for t in before[2] if t != change.told] + ([change.told] if change.told else [])
             self.files[change.path] = verb, before[1] + 1, told[-CHANGES:]
+            self.origins.put("files", change.path, own)
+            self.origins.put("changes", f"{change.path}\n{change.told}", own)
         if len(self.files) > FILES:
             del self.files[next(iter(self.files))]
         if act.kind == "run" and (act.ok or not act.told.startswith(TOOL)):  # else they perhaps never let it run
@@ -140,6 +142,7 @@ class Standing:
             self._ended(act.what)
         times, told = self.commands.pop(act.what, (0, ""))[0], "" if act.told.startswith(TOOL) else act.told
         self.commands[act.what] = times + 1, ("failed: " if not act.ok else "") + told
+        self.origins.put("commands", act.what, ids)
         if len(self.commands) > FILES:
             del self.commands[next(iter(self.commands))]
         if act.ok:
@@ -222,24 +225,22 @@ class Standing:
         others = [rel(path if verb == "edited" else f"{path} ({verb})") for path, verb in verbs]
         names = listed(reversed(others[: len(others) - fully]), min(FILE_NAMES_CHARACTERS, int(NAMED_SHARE * size)))
         yield "Files changed before those", [names] if names else []
-        often = [w for w in reversed(self.commands) if self.commands[w][0] > 1][:COMMANDS_TOLD]
         yield (
             "Commands run more than once",
             [
                 rel(f"{code(w)} ({times} times){f': {how}' if how and rel(how) not in shown else ''}")
-                for w in often
+                for w in self._often()
                 for times, how in (self.commands[w],)
             ],
         )
 
+    def _often(self) -> list[str]:
+        return [w for w in reversed(self.commands) if self.commands[w][0] > 1][:COMMANDS_TOLD]
+
     def _file(self, path: str, shown: str) -> str:
         verb, times, told = self.files[path]
         often = f" ({times} edits)" if times > 1 else ""
-        some = list[str]()
-        for change in reversed([change for change in told if below(self.root, change) not in shown]):
-            if some and sum(map(len, some)) + len(change) > CHANGED:
-                break
-            some.insert(0, change)
+        some = last_of([change for change in told if below(self.root, change) not in shown], CHANGED)
         return f"{quoted(path, ASSISTANT)} {verb}{often}{': ' if some else ''}{'; '.join(some)}"
 
     # --- as data ----------------------------------------------------------------------------------------------------
@@ -284,12 +285,14 @@ class Standing:
 
     def _known(self) -> dict[str, list[str]]:
         """What is told of others' words, by kind."""
-        return {kind: list(getattr(self, kind)) for kind in KINDS}
+        changes = [f"{path}\n{change}" for path, (_, _, told) in self.files.items() for change in told]
+        return {"changes": changes, **{kind: list(getattr(self, kind)) for kind in WORDS_OF_OTHERS}}
 
     def sources(self) -> set[str]:
         """The ids of what is quoted: should a client change one of them, the quotation is old."""
         quoted = {id for rule in self.rules.values() for id in (rule.id, rule.later_id)}
-        return (quoted | {*self.refusals.values(), *self.ask_ids} | self.origins.of(self._known())) - {""}
+        known = self._known() | {"commands": self._often()}
+        return (quoted | {*self.refusals.values(), *self.ask_ids} | self.origins.of(known)) - {""}
 
 
 _RULES = "The user's rules"
