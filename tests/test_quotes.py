@@ -172,6 +172,22 @@ def test_of_two_that_began_alike_each_is_compared_though_one_said_the_beginning_
         assert [by_pi(served, past) for past in both] == [OWN, OWN]
 
 
+def test_each_of_many_that_began_alike_is_known() -> None:
+    runs = list[list[Message]]()
+    with served_by() as served:
+        for run in range(20):
+            past = [user("Do the daily job: look at the ledger, the mails and the calendar, and say what is due. " * 2)]
+            for n in range(4):
+                go_on(served, past)
+                told = f"Entry {run}-{n} of the ledger is settled, the mail m{run}k{n} is answered. " * 4
+                past = [*past, assistant(told), user(f"next {n}")]
+            go_on(served, past)
+            runs.append(past)
+        texts = [by_pi(served, past) for past in runs]
+    assert [n for n, text in enumerate(texts) if f"the mail m{n}k3 is" not in text] == []
+    assert [n for n, text in enumerate(texts) if f"the mail m{(n + 1) % 20}k" in text] == []
+
+
 def test_a_quote_of_aider_is_of_nobody_who_had_tools() -> None:
     tools = ran("call_1", "pytest --token=ALICESALARY", "the salary is ALICESALARY")
     said = [user("Run the payroll tests."), assistant(FAILS), user("Mend it.")]

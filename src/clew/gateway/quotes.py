@@ -31,6 +31,7 @@ T = TypeVar("T")
 PARAGRAPHS, LONG_ENOUGH = 6, 60  # of a quoted conversation, and characters: by which it is looked for
 LONGEST_QUOTE = 1_200  # characters of one
 LIKELY = 12  # branches that are compared with a quoted conversation
+BEGUN_ALIKE = 256  # of which it is looked up how much of what is quoted they have
 _PARTS = re.compile(r"\n\s*\n|^# (?:USER|ASSISTANT)\n", re.MULTILINE)  # the latter between what aider quotes
 
 
@@ -66,10 +67,9 @@ class Quotes:
         return (own, [*_tellable(items[: found.last]), *await quote.news(found)]) if own and found.last else None
 
     async def _unnamed(self, scope: Scope, quote: "ClientQuote") -> tuple[str, list[Item]] | None:
-        likely = await self._likely(scope, quote.text)
-        least = likely[LIKELY][1] if len(likely) > LIKELY else 0  # of those that are not compared
+        likely, least = await self._likely(scope, quote.text)
         found = list[QuotedBranch]()
-        for branch, count in likely[:LIKELY]:
+        for branch, count in likely:
             trace, items = await self.said(scope, branch)
             quotes = await quote.of(items)
             # What a model handed over is for those who have its system prompt: who quotes has another one.
@@ -87,8 +87,8 @@ class Quotes:
             return None
         return best.branch, [*_tellable(best.items), *await quote.news(best.quotes)]
 
-    async def _likely(self, scope: Scope, text: str) -> list[tuple[str, int]]:
-        """Branches in which some paragraphs of a text were said, those with most of them first, and how many.
+    async def _likely(self, scope: Scope, text: str) -> tuple[list[tuple[str, int]], int]:
+        """Branches in which most paragraphs of a text were said, and how many; how many all others have at most.
 
         Who began with the same words has these, too, though another one said them first.
         """
@@ -97,9 +97,15 @@ class Quotes:
         found: set[str] = set()
         for paragraph in paragraphs[::step][:PARAGRAPHS]:
             found |= set(await self._store.search(scope, paragraph, None, PARAGRAPHS))
-        ids = sorted({id for id, _ in await self._store.places(scope, sorted(found))})
-        tally = Tally(branch for _, branch in await self._store.holders(scope, ids))
-        return tally.most_common(LIKELY + 1)
+        ids = {id for id, _ in await self._store.places(scope, sorted(found))}
+        most = Tally(branch for _, branch in await self._store.holders(scope, sorted(ids))).most_common()
+        if len(most) <= LIKELY:
+            return most, 0
+        counts = Tally[str]()  # a fork may have left before what its parent said
+        for branch, _ in most[:BEGUN_ALIKE]:
+            counts[branch] = len(ids.intersection(place.id for place in (await self._store.load(scope, branch)).said))
+        likely = counts.most_common(LIKELY + 1)
+        return likely[:LIKELY], max(count for _, count in (likely[LIKELY], *most[BEGUN_ALIKE:][:1]))
 
     async def said(self, scope: Scope, branch: str, until: int | None = None) -> tuple[Trace, list[Item]]:
         """A branch, and all that was said on it."""
