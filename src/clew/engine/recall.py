@@ -117,6 +117,7 @@ async def among(
     at_of = {said[at].id: at for span in spans for at in span}
     chosen = list(dict.fromkeys([*(at_of[id] for id in answered.values()), *chosen]))
     now = asked_now([nodes[place.id] for place in said[max(0, len(said) - newest) :]])
+    answered.pop(now, None)  # what the assistant says while it is at it is no answer yet
     sizes = accumulate(len(nodes[said[at].id].item.text) for at in chosen)
     within = sorted(at for at, size in zip(chosen, sizes, strict=True) if size <= characters or at == chosen[0])
     # In a thread: it may take most of a second, for which other turns need not wait.

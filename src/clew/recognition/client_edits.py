@@ -13,7 +13,7 @@ from clew.text.decorations import lasting
 ENOUGH = 200  # characters of answers and results in common: a greeting and its answer are said in many conversations
 COUNTED = 200  # characters of one item that count: one long file that both have read is one thing in common
 KIN = 16  # characters that one text must share with another to be that text, shortened or lengthened
-LEAST_RUN = 12  # letters and digits in one run of it: `r1c2t3` is a place in a table
+LEAST_RUN = 8  # letters and digits in one run of it: `r1c2t3` is a place in a table
 MIXED = 4  # changes between letters and digits, in one run of an id, that nobody counts up to
 MIXED_CASE = 8  # changes between small letters, capitals and digits there
 _RUN = re.compile(r"[A-Za-z0-9]+")

@@ -99,7 +99,8 @@ def answered(digests: Digests, text: str, learned: Mapping[str, Mapping[str, Any
 
 def taken(answer: str, tag: str | None) -> str:
     """What a client takes of a model's answer that is to stand in a tag: without one, it may quote others in theirs."""
-    return (answer.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0] if tag in _TAGS else "") or answer
+    inside = answer.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0] if tag in _TAGS else ""
+    return inside or _untagged(answer.strip())
 
 
 def _untagged(text: str) -> str:
