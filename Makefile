@@ -17,7 +17,7 @@ PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 
 FRAMEWORKS := adk agent_framework crewai hermes inspect_ai langchain litellm openai_agents praisonai pydantic_ai strands
 
-.PHONY: demo test test-batch test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway fuzz-mixups coverage mutants release bench proof peers live tau2 compactbench types-live paste docs format clean relock $(FRAMEWORKS)
+.PHONY: demo test test-batch test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway fuzz-mixups fuzz-harm coverage mutants release bench proof peers live tau2 compactbench types-live paste docs format clean relock $(FRAMEWORKS)
 
 demo: $(ENV)/clew  ## Replay a real agent session in a small window.
 	@$(ENV)/clew demo --store $(VENV)/demo.db
@@ -90,6 +90,9 @@ fuzz-gateway: $(VENV)/ready | $(UV)  ## Requests of all kinds to a gateway, by a
 
 fuzz-mixups: $(VENV)/ready  ## Conversations that differ in their words alone: does one get a word of another? TURNS=, SEED=, STORE=postgres
 	$(ENV)/python bench/fuzz_mixups.py --turns $(or $(TURNS),50000) --seed $(or $(SEED),0) --store $(or $(STORE),sqlite) --processes 2
+
+fuzz-harm: $(VENV)/ready  ## Sessions of all clients with one fault each: does anything fail that works without clew? CALLS=, SEED=
+	$(ENV)/python bench/fuzz_harm.py $(or $(CALLS),10000) $(or $(SEED),0)
 
 coverage: $(VENV)/ready  ## Lines that tests run: the figure and the worst files; below the floor it fails.
 	$(ENV)/python -m pytest $(PARALLEL) --cov --cov-report=
