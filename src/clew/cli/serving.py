@@ -38,7 +38,9 @@ ANOTHER_PORT = "clew config set gateway.port N, then clew install CLIENT --gatew
 @app.command(epilog="Example: clew serve --demo, or to leave it running: clew serve --background")
 def serve(
     host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Address to listen on.")] = "",
-    port: Annotated[int, typer.Option("--port", metavar="N", help="Port to listen on; 0: any free one.")] = -1,
+    port: Annotated[
+        int, typer.Option("--port", metavar="N", help="Port to listen on; 0: any free one.", show_default=False)
+    ] = -1,
     compaction: Annotated[
         Literal["prevent", "answer", "pass"] | None,
         typer.Option("--compaction", help="What becomes of a client's own compaction."),

@@ -1,7 +1,7 @@
 """From what a person or a model writes, an id or a question, to the nodes that it may mean."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import NamedTuple
 
 from clew.core.bounds import TEXT_SEARCHED
@@ -22,6 +22,7 @@ Load = Callable[[Scope, str, int | None], Awaitable[Trace]]  # as `Store.load`, 
 BODIES = 200  # that the index of the store may propose, the best by its own measure
 BODIES_OF_OTHERS = 20_000  # that it may propose where most are not the asker's
 NEWEST = 50  # items that are looked at whatever the index says: it does not know the middle of a name
+REWRITTEN = 200  # items that a client wrote otherwise later, of which the first writing is read
 CHARACTERS = TEXT_SEARCHED  # looked at in all
 QUESTIONS, REACH = 20, 32  # that were asked before, and the items after each among which its answer is looked for
 # The same for what is put beside a message that did not ask for it; with less room than this, nothing is.
@@ -79,8 +80,9 @@ async def candidates(
 
 
 async def remembered(store: Store, scope: Scope, traces: Sequence[Trace]) -> list[Place]:
-    """What was said on these; of a result that its client shortened to save room, all that it was."""
-    firsts = {p.id: trace.alias[p.id] for trace in traces for p in trace.said if p.id in trace.alias}
+    """What was said on these; of the newest results that their client shortened to save room, all that they were."""
+    rewritten = ((p.id, t.alias[p.id]) for t in reversed(traces) for p in reversed(t.said) if p.id in t.alias)
+    firsts = dict(islice(rewritten, REWRITTEN))
     try:
         nodes = await store.nodes(scope, [*firsts.values()]) if firsts else {}
     except Conflict:  # one was purged meanwhile

@@ -1,9 +1,11 @@
 """Whether what a client changed in a history leaves it the same conversation, or is another one. Pure functions."""
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
 
 from clew.core.align import Match, Patch
 from clew.core.items import Item
@@ -20,7 +22,8 @@ _RUN = re.compile(r"[A-Za-z0-9]+")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
-class Change(NamedTuple):
+@dataclass(frozen=True)
+class Change:
     """What a client did to a history that the log has, as far as it can be seen."""
 
     gaps: Sequence[Patch]  # in places of the log, and of what was sent
@@ -30,6 +33,24 @@ class Change(NamedTuple):
     pairs: Sequence[Match]  # what says the same
     said: int  # items in the log
     named: bool = False  # its host says that it is this conversation
+
+    @cached_property
+    def called(self) -> Mapping[str, set[str]]:
+        """What is called under each id."""
+        found = defaultdict[str, set[str]](set)
+        for item in self.new:
+            if item is not None and item.kind == "call":
+                found[item.call_id].add(item.name)
+        return found
+
+    @cached_property
+    def is_proven(self) -> bool:
+        """Whether it is this conversation whatever else it says: by its name, a stand-in of ours, a call's own id."""
+        if self.named:
+            return True
+        same = [m for m in self.pairs if (now := self.new[m.new]) is None or now.call_id == self.old[m.old].call_id]
+        kept = (self.new[m.new] for m in (*self.found, *same))
+        return any(i is None or (i.kind == "call" and is_made_up(i.call_id, i.name)) for i in kept)
 
 
 def is_edit(change: Change) -> bool:
@@ -56,12 +77,12 @@ def _is_told_apart(change: Change, was: Item, now: Item) -> bool:
     """
     if has_same_words(was, now):
         return True
-    return _has_own_id(change, now) if now.kind == "result" else _is_proven(change)
+    return _has_own_id(change, now) if now.kind == "result" else change.is_proven
 
 
 def _has_own_id(change: Change, result: Item) -> bool:
     """Whether a result has an id that nobody counts up to: what its call calls may stand in it, as often as it does."""
-    called = {i.name for i in change.new if i is not None and i.kind == "call" and i.call_id == result.call_id}
+    called = change.called.get(result.call_id, set())
     return bool(called) and all(is_made_up(result.call_id, name) for name in called)
 
 
@@ -70,18 +91,9 @@ def has_same_words(was: Item, now: Item | None) -> bool:
     return now is not None and (was.kind == "call" or was.text.strip() == now.text.strip())
 
 
-def _is_proven(change: Change) -> bool:
-    """Whether it is this conversation whatever else it says: by its name, a stand-in of ours, or a call's own id."""
-    if change.named:
-        return True
-    same = [m for m in change.pairs if (now := change.new[m.new]) is None or now.call_id == change.old[m.old].call_id]
-    kept = [change.new[m.new] for m in (*change.found, *same)]
-    return any(i is None or (i.kind == "call" and is_made_up(i.call_id, i.name)) for i in kept)
-
-
 def _keeps_its_own(change: Change) -> bool:
     """Whether what is left is not what many have: not only files that everybody reads, nor how each one is greeted."""
-    if _is_proven(change):
+    if change.is_proven:
         return True
     kept = [i for m in change.found if (i := change.new[m.new]) is not None and _spoke([i]) and i.kind == "text"]
     return sum(map(_counted, kept[1:])) >= ENOUGH
@@ -252,7 +264,7 @@ def _may_go(change: Change, item: Item | None, again: Set[str]) -> bool:
     """
     if item is None or item.kind in SOFT or (trails(item) and item.text in again):
         return item is not None
-    return is_moved(item) or (is_aside(item) and _is_proven(change))
+    return is_moved(item) or (is_aside(item) and change.is_proven)
 
 
 def _is_written_otherwise(was: Item, now: Item | None) -> bool:
