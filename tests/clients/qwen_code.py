@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from driving import KEY, Model, Said, Stage, outcome, stage
 
+from clew.clients.voices import undecorated
 from clew.gateway.settings import ClientCompaction
 from clew.testing import Answer
 from clew.testing.provider import Call
-from clew.text.decorations import undecorated
 
 MODEL = "qwen3-coder-plus"
 BIG = "seq 1 4000"  # 19 kB; on a busy machine it loses, now and then, what a command printed

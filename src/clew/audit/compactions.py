@@ -17,11 +17,10 @@ from clew.audit.kinds import FACT_KINDS, FactKind, NamedFact, facts_in, words
 from clew.audit.lookups import LookedUpAgain, LookupKind, SeenView, looked_up_again
 from clew.audit.survival import Part, ShownText, shown
 from clew.catalog import lookup
+from clew.clients.voices import is_program_made, typed
 from clew.core.items import Item
 from clew.sessions.transcripts import Transcript, TranscriptCompaction
-from clew.steps.worklog.requests import typed
-from clew.text.decorations import is_program_made
-from clew.text.voices import ASSISTANT, quoted
+from clew.text.quoting import ASSISTANT, quoted
 from clew.tokens import Counter as TokenCounter
 from clew.tokens import counter_for, estimate
 from clew.wire.formats import named
@@ -208,4 +207,4 @@ class SessionAudit:
 
 def _is_attached(item: Item) -> bool:
     """Whether a client put it there, and nobody said it."""
-    return item.role == "user" and item.kind in ("text", "media") and is_program_made(item.text)
+    return item.role == "user" and item.kind in ("text", "media") and is_program_made(item)

@@ -24,6 +24,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from clew.audit.sentences import decisions, rules
+from clew.clients.voices import typed
 from clew.core.items import Item
 from clew.facts import find
 from clew.facts.sheets import QUOTED_COMMAND
@@ -31,7 +32,6 @@ from clew.steps.dedupe import COMMAND_KEYS, PATH_KEYS
 from clew.steps.shorten import parsed
 from clew.steps.worklog.acts import SCRIPT
 from clew.steps.worklog.commands import looks, shortened_command
-from clew.steps.worklog.requests import typed
 
 FactKind = Literal["paths", "commands", "numbers", "decisions", "rules", "names", "links", "errors"]
 FACT_KINDS: tuple[FactKind, ...] = ("paths", "commands", "numbers", "decisions", "rules", "names", "links", "errors")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from clew.audit.kinds import as_file, command_of, given_to
+from clew.clients.voices import lasting
 from clew.core.items import Item, canonical
 from clew.facts import find
 from clew.facts.sheets import NUMBERED
@@ -21,7 +22,6 @@ from clew.steps.outcome import failed
 from clew.steps.worklog.acts import NEW_KEYS
 from clew.steps.worklog.commands import looks, shortened_command
 from clew.steps.worklog.wording import on_one_line
-from clew.text.decorations import undecorated
 
 LookupKind = Literal["files", "commands", "searches", "questions"]
 LOOKUP_KINDS: tuple[LookupKind, ...] = ("files", "commands", "searches", "questions")
@@ -103,7 +103,7 @@ def _lines(text: str) -> dict[int, str]:
     A line is known by itself and the one before it: what programs are made of, such as a brace, is in every file.
     """
     found, before = {}, ""
-    for line in (undecorated(text) if "<" in text else text).splitlines():
+    for line in lasting(text).splitlines():
         bare = line[numbered.end() :] if (numbered := NUMBERED.match(line)) else line
         if bare := bare.strip():
             found[hash((before, bare))] = bare

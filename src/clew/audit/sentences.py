@@ -19,7 +19,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from clew.steps.worklog.requests import PASTE, WorkRequest
+from clew.clients.voices import PASTE
+from clew.steps.worklog.requests import WorkRequest
 from clew.steps.worklog.rules import rules_in, speaks_to_us
 from clew.steps.worklog.wording import on_one_line, prose, sentences
 from clew.text.words import COMMON

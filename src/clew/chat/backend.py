@@ -22,6 +22,7 @@ from clew.chat.pictures import named_pictures
 from clew.chat.servers.declared import ServerDeclaration
 from clew.chat.servers.tools import ChatServers
 from clew.chat.speaking import Absent, chosen_speaker
+from clew.clients.voices import typed
 from clew.config import Config, Places, assembled, edited, engine, read_key, write_key
 from clew.core.items import Node, Scope
 from clew.core.view import View
@@ -33,7 +34,6 @@ from clew.screens import save
 from clew.sessions.about import Abouts
 from clew.sessions.composition import CompositionPart, parts, scaled, shown
 from clew.sessions.sessions import Diff, Sessions
-from clew.steps.worklog.requests import typed
 from clew.steps.worklog.writing import summary
 from clew.store.protocol import Store
 from clew.store.records import Method, Session

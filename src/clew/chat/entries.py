@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from clew.agent.tools import shown
+from clew.clients.voices import typed
 from clew.core.items import SHORT, Edit, Item, Node
 from clew.core.view import View
 from clew.facts.coverage import STATES
 from clew.screens.lines import name, words
 from clew.sessions.composition import parts
 from clew.sessions.sessions import Diff
-from clew.steps.worklog.requests import typed
 from clew.tokens.media import is_image
 
 EntryKind = Literal["you", "agent", "thought", "call", "result", "failed", "note", "problem", "stand-in", "page"]

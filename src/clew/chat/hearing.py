@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from clew.agent import AgentEvent, Answered, Compacted, Ran, Retrying, Running
 from clew.chat.entries import BRIEF_LINES, ScreenEntry, called, came, kept, standing
+from clew.clients.voices import OWN_COMMAND
 from clew.errors import ClewError, ToolError
 from clew.llm.streaming import Text, Thought
 from clew.screens.lines import count
-from clew.text.decorations import OWN_COMMAND
 from clew.wire.convert.media import Media
 
 if TYPE_CHECKING:

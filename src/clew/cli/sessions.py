@@ -104,8 +104,8 @@ def _nothing(every: Sequence["Session"], tag: str, scope: str) -> str:
 
 async def _titles(found: "Sessions", chains: Iterable["Chain"]) -> dict[str, str]:
     """The first words of conversations that no person named, and that have no past of another one."""
+    from clew.clients.voices import typed
     from clew.screens.tree import is_named_by_person
-    from clew.steps.worklog.requests import typed
 
     store, titles = found.engine.store, {}
     for first in (chain.first for chain in chains):

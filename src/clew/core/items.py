@@ -48,6 +48,7 @@ class Item:
     wire: Mapping[str, Any] | None = None  # the provider's block, verbatim, where the fields above do not say it all
     opens: Opening | None = None  # None: it continues the message before it
     mark: Mapping[str, Any] | None = None  # a cache mark: about the request, so no part of the content
+    voice: str = field(default="", compare=False)  # what it is, where its text does not say so: a filler, a copy
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from clew.clients.voices import ACCOUNTS, TOOL, kind_of, typed
 from clew.core.bounds import ends
 from clew.core.caches import per_object
 from clew.core.items import Item
 from clew.facts.finding import FACT_CHUNK, classify
-from clew.text.decorations import is_program_made, undecorated
 
 Voice = Literal["user", "said", "call", "result"]
 
@@ -63,7 +63,7 @@ def sheet(item: Item) -> Sheet:
     heading, texts = (
         _call(item.name, said)
         if voice == "call"
-        else ("", _texts(undecorated(said) if voice == "user" else said, voice))
+        else ("", _texts(ends(typed(item)) if voice == "user" else said, voice))
     )
     # At every line end there is: none must hide inside a quotation.
     parts = (part.strip() for text in texts for part in text.splitlines())
@@ -95,19 +95,16 @@ def _with_command(line: FactLine) -> FactLine:
     return line._replace(mentions=mentions, keys=_keys(mentions))
 
 
-FENCED = "[data: "  # how what a tool said is framed where no call is left that it could answer
-
-
 def voice_of(item: Item) -> Voice:
     """Who speaks."""
     if item.kind == "call":
         return "call"
+    if typed(item):
+        return "user"
     # What a provider's own tools return, or a picture shows, is nobody's wish, whatever role it comes under.
-    if item.kind in ("result", "media", "opaque") or item.role == "tool" or item.text.startswith(FENCED):
-        return "result"
-    if item.role == "user" and is_program_made(item.text):
-        return "said" if undecorated(item.text) else "result"
-    return "user" if item.role == "user" and item.kind != "summary" else "said"
+    kind = kind_of(item)
+    is_told = item.role in ("assistant", "system") or kind in ACCOUNTS
+    return "said" if is_told and kind not in TOOL else "result"
 
 
 def key_of(kind: str, text: str) -> str:

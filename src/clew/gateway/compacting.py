@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from dataclasses import replace as with_
 
 from clew import wire
+from clew.clients.voices import OWN_COMMAND, typed, undecorated
 from clew.core import rawjson
 from clew.core.items import Frame, Item, Node, Scope
 from clew.core.view import View
@@ -20,10 +21,8 @@ from clew.recognition.side_requests import SideRequest, side_request
 from clew.steps.protocol import Step
 from clew.steps.summarize import briefed
 from clew.steps.worklog.log import SILENT
-from clew.steps.worklog.requests import typed
 from clew.steps.worklog.wording import indented
 from clew.store.records import Origin
-from clew.text.decorations import OWN_COMMAND, undecorated
 from clew.text.framing import neutral
 from clew.tokens.target import Target
 

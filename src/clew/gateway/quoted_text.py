@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 from typing import NamedTuple
 
+from clew.clients.voices import is_moving, is_passing
 from clew.core import rawjson
 from clew.core.items import Item
 from clew.errors import BadRequest
 from clew.recognition.side_requests import is_continued, summary_at
-from clew.text.decorations import is_moving, is_passing
 
 _LOGGER = logging.getLogger("clew")
 

@@ -11,15 +11,14 @@ from typing import Any
 from clew.audit.hiding import Masking
 from clew.audit.kinds import FactKind, facts_in
 from clew.audit.survival import Part, ShownText, shown
+from clew.clients.voices import is_program_made, typed
 from clew.core.items import Item
 from clew.errors import NotFound
 from clew.hooks.pending import DONE, UNCHANGED, lines_of, note
 from clew.mcp.telling import data
 from clew.screens.lines import words
 from clew.sessions.transcripts import Transcript, read_all
-from clew.steps.worklog.requests import typed
-from clew.text.decorations import is_program_made
-from clew.text.voices import ASSISTANT, quoted
+from clew.text.quoting import ASSISTANT, quoted
 from clew.wire.formats import named
 
 BACK_CHARACTERS = 7_000  # of all that is put back: clients cut what is longer than 10,000
@@ -93,7 +92,7 @@ def _seen(session: Transcript, items: Sequence[Sequence[Item]], just_now: bool) 
 
 
 def _is_made(item: Item) -> bool:
-    return item.role in ("user", "system") and is_program_made(item.text)
+    return item.role in ("user", "system") and is_program_made(item)
 
 
 def _lost(kind: FactKind, said: Iterable[Item], view: ShownText) -> list[str]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from clew.agent.control import ContextController
+from clew.clients.voices import typed
 from clew.core.items import SHORT, Node
 from clew.errors import NotFound
 from clew.mcp.reach import Reach
@@ -10,12 +11,11 @@ from clew.mcp.telling import bounded, data, room
 from clew.mcp.timeline import timeline
 from clew.screens.lines import called, count, dollars, moment, words
 from clew.sessions.about import About
-from clew.steps.worklog.requests import typed
 from clew.store.records import Session
 from clew.text.excerpts import excerpt, whole
 from clew.text.framing import neutral
+from clew.text.quoting import quoted
 from clew.text.search import is_made
-from clew.text.voices import quoted
 
 HITS = 40  # texts that a search looks at
 LISTED_OTHERS = 10  # conversations that a status names beside the one it is about

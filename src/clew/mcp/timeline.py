@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from clew.clients.voices import typed
 from clew.core.items import SHORT, Node
 from clew.mcp.reach import Reach
 from clew.screens.lines import count, moment, words
-from clew.steps.worklog.requests import typed
 from clew.store.records import Call, Session
 from clew.store.trace import Fold
 

@@ -11,13 +11,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from clew import wire
+from clew.clients.voices import OWN_COMMAND
 from clew.core.items import Scope
 from clew.engine.engine import Engine, Request
 from clew.errors import BadRequest, NotFound
 from clew.gateway.compacting import Compactions
 from clew.sessions.about import hold
 from clew.sessions.transcripts.source import mapping, objects, string
-from clew.text.decorations import OWN_COMMAND
 
 SERVER_SECONDS = 30  # for one answer of a server on this machine
 TITLE = "goes on from"

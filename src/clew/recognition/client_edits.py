@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+from clew.clients.voices import lasting
 from clew.core.align import Match, Patch
 from clew.core.items import Item
 from clew.recognition.sameness import SOFT, alike, is_aside, is_moved, trails
-from clew.text.decorations import lasting
 
 ENOUGH = 200  # characters of answers and results in common: a greeting and its answer are said in many conversations
 COUNTED = 200  # characters of one item that count: one long file that both have read is one thing in common

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 
+from clew.clients.voices import is_passing
 from clew.core.items import Digests, Frame, Item, Scope, new_id
 from clew.core.threads import LONG, are_large, in_thread_if
 from clew.recognition.agents import same_agent, same_instructions
@@ -15,7 +16,6 @@ from clew.secrets.guard import Guard
 from clew.store.protocol import Store
 from clew.store.records import ClientEdit, Event, Fork, Origin, Said
 from clew.store.trace import Trace
-from clew.text.decorations import is_passing
 from clew.wire import AMBIGUOUS
 
 CANDIDATES = 4  # branches compared before a new one begins

@@ -9,10 +9,10 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from clew.clients.voices import is_moving, is_passing, lasting
 from clew.core.align import Match
 from clew.core.items import SHORT, Item, canonical
 from clew.recognition.shortening import is_shortened
-from clew.text.decorations import is_moving, is_passing, lasting
 
 SOFT = ("reasoning", "opaque")  # what one provider makes for itself: clients drop it and bring it back
 _MEDIA = frozenset({"source", "inlineData", "inline_data", "fileData", "file_data", "image_url", "bytes"})

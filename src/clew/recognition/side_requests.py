@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from clew.clients.known import SIDES, SummaryForm
+from clew.clients.voices import kind_of
 from clew.core.items import Frame, Item
 
 # `request`: asked once, amid a conversation that then goes on without it; `agent`: one that does nothing else.
 Aside = Literal["request", "agent"]
-# How a summary is to be written: as text, at length or briefly, in a tag of this name, or as an item that only its
-# provider reads.
-SummaryForm = Literal["text", "brief", "summary", "state_snapshot", "item"]
 
 
 class SideRequest(NamedTuple):
@@ -21,40 +20,10 @@ class SideRequest(NamedTuple):
 
 
 SNAPSHOT = "<state_snapshot>"  # with which such a summary begins
-# How the newest message of such a request begins, or the system prompt of such an agent. What a user types may
-# begin so, too: then it is answered on a branch of its own, and nothing else is different.
-_REQUESTS: dict[str, SummaryForm | None] = {
-    "CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.": "summary",
-    "Your task is to create a detailed summary of the conversation so far": "summary",
-    "You are performing a CONTEXT CHECKPOINT COMPACTION": "text",
-    "Please create a detailed summary of the conversation so far. The history is being compacted": "text",
-    "Generate a new <state_snapshot>": "state_snapshot",
-    "Critically evaluate the <state_snapshot>": "state_snapshot",
-    "You are the component that summarizes": "state_snapshot",
-    "Generate a title for this conversation:": None,
-}
-_AGENTS: dict[str, SummaryForm | None] = {
-    "You are a context summarization agent": "text",
-    "You are a context summarization assistant": "text",
-    "You are a specialized system component responsible for distilling chat history": "state_snapshot",
-    "You are the component that summarizes": "state_snapshot",
-    "You are summarizing a conversation to preserve context": "text",
-    "*Briefly* summarize this partial conversation about programming": "brief",
-    "You are a title generator": None,
-    "you will generate a short title based on the first message": None,
-    "You are an expert software engineer that generates concise, one-line Git commit messages": None,
-}
-# How the first message begins once a client has replaced its own past by a summary.
+# What a user types may begin so, too: then it is answered on a branch of its own, and nothing else is different.
+_REQUESTS = {side.begins: side.form for side in SIDES if side.begins}
+_AGENTS = {side.system: side.form for side in SIDES if side.system}
 _ASKED_FIRST = "What did we do so far?"  # the summary is the answer to it
-_CONTINUED = (
-    "This session is being continued from a previous conversation",
-    "Another language model started to solve this problem and produced a summary",
-    "The conversation history before this point was compacted into the following summary",
-    _ASKED_FIRST,
-    "Some of the conversation history has been summarized to free up context",
-    "I spoke to you previously about a number of things.",
-    SNAPSHOT,
-)
 _TRIGGER = "compaction_trigger"  # the item by which a client asks its provider to do it
 FIRST = 16  # items among which the message with the summary is: reminders may stand before it
 
@@ -100,7 +69,10 @@ def is_continued(items: Sequence[Item]) -> bool:
 def summary_at(items: Sequence[Item]) -> int | None:
     """Where in a history the summary is by which its client replaced what came before; None where there is none."""
     for n, item in enumerate(items[:FIRST]):
-        said = item.text.lstrip() if item.kind == "text" and item.role == "user" else ""
-        if said.startswith(_CONTINUED):
-            return n + 1 if said.startswith(_ASKED_FIRST) and n + 1 < len(items) else n
+        if item.kind != "text" or item.role != "user":
+            continue
+        if item.text.lstrip().startswith(_ASKED_FIRST):
+            return min(n + 1, len(items) - 1)
+        if kind_of(item) == "summary":
+            return n
     return None

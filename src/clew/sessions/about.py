@@ -4,35 +4,19 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from clew.clients.voices import client_of, surroundings, typed
 from clew.core.caches import Recent
-from clew.core.items import Frame, Scope
+from clew.core.items import Scope
 from clew.steps.lines import clip
-from clew.steps.worklog.requests import typed
 from clew.store.protocol import Store
 from clew.store.records import Session
-from clew.text.decorations import is_program_made, surroundings
 
 OPENING_ITEMS = 20  # items among which the first words of a user are
 FIRST_CALL = 3  # events after which the first call has been written
 TITLE_LENGTH = 120  # characters
 REMEMBERED_TITLES = 20_000
 FOLDER_KIND = "folder"  # under which the store keeps where the session files of other agents were written
-PROMPT_HEAD = 4_000  # characters of a system prompt in which an agent says who it is
 
-# As each agent calls itself where its prompt begins; those whose names others mention come last.
-AGENTS = (
-    ("Claude Code", r"\bClaude Code\b|\bClaude Agent SDK\b"),
-    ("Qwen Code", r"\bQwen Code\b"),
-    ("Gemini CLI", r"\bGemini CLI\b|\binteractive CLI agent specializing in software engineering\b"),
-    ("Copilot CLI", r"\bGitHub Copilot\b"),
-    ("opencode", r"\bopencode\b|\bOpenCode\b"),
-    ("Crush", r"\bYou are Crush\b"),
-    ("Codex", r"\bCodex\b"),
-    ("pi", r"\binside pi\b|\bYou are pi\b"),
-    ("aider", r"\b[Aa]ct as an expert software developer\b|\baider\b"),
-    ("clew", r"\bclew\b"),
-)
-_AGENTS = [(name, re.compile(pattern)) for name, pattern in AGENTS]
 _FOLDER = re.compile(
     r"(?:<cwd>|(?:[Ww]orking|[Cc]urrent|[Pp]roject|[Ww]orkspace) (?:directory|folder|root)[^\n/~:]{0,30}[:`'\" ]\s*"
     r"[`'\"]?)"
@@ -100,17 +84,14 @@ class Abouts:
         asked = [n.item for n in nodes.values() if n.item.kind == "text" and n.item.role == "user"]
         frame = await self._store.frame(scope, trace.frame) if trace.frame else None
         title = next((said for item in asked if (said := typed(item))), "")
-        agent = _agent(frame) or (first.method.replace("_", " ") if first.cause == "import" else "")
+        agent = client_of(frame.system if frame else "") or (
+            first.method.replace("_", " ") if first.cause == "import" else ""
+        )
         # What somebody typed, or a tool printed, may be about any folder.
-        made = [told for item in asked if is_program_made(item.text) for told in surroundings(item.text)]
+        made = [told for item in asked if not typed(item) for told in surroundings(item)]
         made.append(frame.system if frame else "")
         about = About(clip(title, TITLE_LENGTH), agent, kept.get(FOLDER_KIND) or _folder(made))
         return about, bool(title) or trace.seq >= first.seq + FIRST_CALL
-
-
-def _agent(frame: Frame | None) -> str:
-    head = frame.system[:PROMPT_HEAD] if frame else ""
-    return next((name for name, pattern in _AGENTS if pattern.search(head)), "")
 
 
 def _folder(texts: list[str]) -> str:

@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from clew.clients.voices import typed, undecorated
 from clew.core.items import ASKING, BESIDE, SHORT, Item
 from clew.core.view import Swap, View
 from clew.steps.bound import last_thought
 from clew.steps.places import newest_turn
-from clew.steps.worklog.requests import typed
 from clew.steps.worklog.wording import around, words
-from clew.text.decorations import undecorated
 from clew.text.excerpts import framed
 from clew.text.search import Index, wording
 from clew.text.words import CHUNK, COMMON

@@ -20,7 +20,7 @@ from clew.steps.worklog.requests import requests
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.wording import indented
 from clew.text.framing import neutral
-from clew.text.voices import ASSISTANT, quoted, speaks_for_user
+from clew.text.quoting import ASSISTANT, quoted, speaks_for_user
 from clew.tokens import Counter
 from clew.tokens.target import Target
 

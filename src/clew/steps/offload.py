@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from clew.clients.voices import undecorated
 from clew.core.items import Item
 from clew.core.view import Swap, View
 from clew.steps.calls import shrunk
@@ -11,7 +12,6 @@ from clew.steps.matches import matches, terms
 from clew.steps.places import arrived, crowding, free_beside, long_calls, newest_turn, unread
 from clew.steps.protocol import PureStep
 from clew.steps.taking import take
-from clew.text.decorations import undecorated
 from clew.tokens.target import Target
 
 ASKED = 8_000  # characters of the newest turn in which names are looked for

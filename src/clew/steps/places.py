@@ -3,14 +3,13 @@
 from collections.abc import Callable, Sequence, Set
 from dataclasses import replace as with_
 
+from clew.clients.voices import FRAMED, is_program_made
 from clew.core.caches import per_object
 from clew.core.cuts import Stretch, groups
 from clew.core.items import Node
 from clew.core.limits import Size
 from clew.core.view import View
-from clew.facts.sheets import FENCED
 from clew.steps.sealed import instructed, sealed, served
-from clew.text.decorations import is_program_made
 from clew.tokens.target import Target
 from clew.wire.rules.binding import binds
 
@@ -225,7 +224,7 @@ def _compacted(nodes: Sequence[Node]) -> int:
 
 def _is_log(node: Node) -> bool:
     """Whether it stands for what was said: what is only quoted beside a message is part of the end."""
-    return node.item.kind == "summary" and not node.item.text.startswith(FENCED)
+    return node.item.kind == "summary" and not node.item.text.startswith(FRAMED)
 
 
 def _asked(node: Node) -> bool:
@@ -233,4 +232,4 @@ def _asked(node: Node) -> bool:
 
 
 def _typed(node: Node) -> bool:
-    return _asked(node) and not (node.item.kind == "text" and is_program_made(node.item.text))
+    return _asked(node) and not (node.item.kind == "text" and is_program_made(node.item))

@@ -84,7 +84,9 @@ def unpack_item(opens: str | None, kind: Any, role: Any, packed: int, data: byte
     if opens == SUMMARY:
         return Item("summary", role, **fields)
     kind = "text" if kind == "summary" else kind
-    return Item(kind, role, **fields, opens=Opening(*rawjson.loads(opens)) if opens else None)
+    keys, bare, *voice = rawjson.loads(opens) if opens else (None, False)
+    stood = None if keys is None else Opening(keys, bare)
+    return Item(kind, role, **fields, opens=stood, voice=voice[0] if voice else "")
 
 
 def is_as_said(digests: Digests, content: str, item: Item, packed: int, data: bytes) -> bool:
@@ -103,10 +105,14 @@ def inflated(packed: int, data: bytes) -> bytes:
 
 
 def pack_opening(item: Item) -> str | None:
-    """How an item stood: the message it opened, or that it is a summary, which says what a text may say too."""
+    """How an item stood: the message it opened, or that it is a summary, which says what a text may say too; and who
+    said it, where its text does not say so."""
     if item.kind == "summary":
         return SUMMARY
-    return rawjson.dumps([item.opens.keys, item.opens.bare]).decode() if item.opens else None
+    if item.opens is None and not item.voice:
+        return None
+    stood = (item.opens.keys, item.opens.bare) if item.opens else (None, False)
+    return rawjson.dumps([*stood, *([item.voice] if item.voice else [])]).decode()
 
 
 SUMMARY = '"summary"'

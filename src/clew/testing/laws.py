@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace as with_
 
+from clew.clients.voices import is_program_made
 from clew.core import rawjson
 from clew.core.items import Node
 from clew.core.limits import Size
@@ -11,7 +12,6 @@ from clew.steps.places import LINE_TOKENS, beside, newest
 from clew.steps.protocol import Step
 from clew.steps.sealed import instructed, sealed, served
 from clew.store.shapes import odd_keys
-from clew.text.decorations import is_program_made
 from clew.tokens.target import Target
 from clew.wire import check, encode
 
@@ -120,7 +120,7 @@ def _protected(view: View, target: Target) -> dict[str, set[int]]:
     asked = [
         n.item.role == "user"
         and n.item.kind not in ("summary", "result")
-        and not (n.item.kind == "text" and is_program_made(n.item.text))  # what a program says is not the user's
+        and not (n.item.kind == "text" and is_program_made(n.item))  # what a program says is not the user's
         for n in nodes
     ]
     last = max((i for i, n in enumerate(nodes) if asked[i] and n.item.kind == "text"), default=0)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from clew.text.voices import LINE_ENDS
+from clew.text.quoting import LINE_ENDS
 from clew.text.words import PIECE
 
 PASSAGE = 150  # characters after which a passage ends: many short ones answer better than few long ones

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import log
 from typing import NamedTuple
 
+from clew.clients.voices import OWN_COMMAND, typed
 from clew.core.bounds import TEXT_SEARCHED, unread
 from clew.core.items import SHORT, Item, Node
 from clew.core.own_tools import is_own_tool
-from clew.text.decorations import OWN_COMMAND, is_program_made
 from clew.text.passages import PASSAGE, NumberedLine, Passage, asks, passages
 from clew.text.words import CHUNK, JOINT, NAME_PATTERN, is_lone_sign, is_name, leaves, parts, terms
 
@@ -30,8 +30,6 @@ SATURATION, PASSAGE_LENGTH_LOSS = 1.2, 0.3
 TITLE_PATH_WEIGHT, TITLE_WORD_WEIGHT, BESIDE_WEIGHT, SAME_TEXT_WEIGHT, NEW_WEIGHT = 2, 0.2, 0.1, 0.6, 0.1
 TURN_WORDS = 400  # words after which a part of a long text ends
 TEXT_LENGTH_LOSS = 0.75  # how much a long text loses: as always with BM25
-
-FENCED = "[data: "  # how what a tool said is framed where no call is left that it could answer
 
 
 class SearchText(NamedTuple):
@@ -68,21 +66,19 @@ def texts(nodes: Iterable[Node]) -> list[SearchText]:
             calls[item.call_id] = f"{item.name} {words[:TITLE_CHARACTERS]}", node.id
         elif answers:
             title = f"result of {answers}"
-        typed, _, printed = body.partition(OWN_COMMAND) if title == "user" else (body, "", "")
-        if typed and not typed.isspace():
-            left = unread(len(typed), TEXT_SEARCHED)
-            found.append(SearchText(node.id, f"{title} ({left})" if left else title, typed[:TEXT_SEARCHED], call))
+        said, _, printed = body.partition(OWN_COMMAND) if title == "user" else (body, "", "")
+        if said and not said.isspace():
+            left = unread(len(said), TEXT_SEARCHED)
+            found.append(SearchText(node.id, f"{title} ({left})" if left else title, said[:TEXT_SEARCHED], call))
         if printed:  # at the same lines: by them it is recalled
-            above = "\n" * (typed.count("\n") + OWN_COMMAND.count("\n"))
+            above = "\n" * (said.count("\n") + OWN_COMMAND.count("\n"))
             found.append(SearchText(node.id, "a program", f"{above}{OWN_COMMAND.lstrip()}{printed[:TEXT_SEARCHED]}"))
     return found
 
 
 def is_made(item: Item) -> bool:
     """Whether no person said it, though it stands under the user's role."""
-    return item.role == "user" and (
-        item.kind == "summary" or is_program_made(item.text) or item.text.startswith(FENCED)
-    )
+    return item.role == "user" and not typed(item)
 
 
 def wording(item: Item) -> str:

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace as with_
 from typing import Any
 
+from clew.clients.voices import ATTACHED
 from clew.errors import BadRequest
 from clew.sessions.transcripts.shape import Script, TranscriptCompaction
 from clew.sessions.transcripts.source import Source, mapping, number, objects, string, time
 from clew.sessions.transcripts.tree import TreeEntry
-from clew.text.decorations import ATTACHED
 from clew.wire.formats.plain import text_of
 
 

@@ -5,7 +5,9 @@ from dataclasses import replace as with_
 from hashlib import blake2b
 from typing import Any
 
+from clew.clients.voices import typed
 from clew.core import rawjson
+from clew.core.items import Item
 from clew.errors import BadRequest
 from clew.sessions.transcripts.shape import (
     Script,
@@ -15,7 +17,6 @@ from clew.sessions.transcripts.shape import (
     TranscriptStretch,
 )
 from clew.sessions.transcripts.source import Record, SessionFolder, Source, mapping, number, objects, string, time
-from clew.text.decorations import is_program_made
 from clew.wire.formats.plain import text_of
 
 NAME = "codex"
@@ -188,7 +189,7 @@ def _declared(tool: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _begins_turn(message: TranscriptMessage) -> bool:
-    return message.get("role") == "user" and not is_program_made(text_of(message.get("content")))
+    return message.get("role") == "user" and bool(typed(Item("text", "user", text_of(message.get("content")))))
 
 
 def _matched(said: Sequence[bytes], history: Sequence[TranscriptMessage]) -> tuple[int, list[TranscriptMessage]]:

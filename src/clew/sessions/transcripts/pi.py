@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_
 from typing import Any
 
+from clew.clients.voices import LEFT_BRANCH, RAN_COMMAND
 from clew.errors import BadRequest
 from clew.sessions.transcripts.shape import Script, Transcript, TranscriptCompaction, TranscriptMessage
 from clew.sessions.transcripts.source import SessionFolder, Source, mapping, number, objects, string, time
 from clew.sessions.transcripts.tree import TreeEntry, branches
-from clew.text.decorations import LEFT_BRANCH, RAN_COMMAND
 
 NAME = "pi"
 WIRE = "anthropic"

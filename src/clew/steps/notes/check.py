@@ -7,6 +7,7 @@ from dataclasses import replace as with_
 from functools import cached_property
 from typing import Literal, NamedTuple
 
+from clew.clients.voices import OWN_COMMAND
 from clew.core.items import Node
 from clew.facts.claims import Claim
 from clew.facts.finding import find
@@ -14,9 +15,8 @@ from clew.facts.sheets import sheet, voice_of
 from clew.steps.lines import clip
 from clew.steps.notes.placing import UNSPACED, terms
 from clew.steps.notes.replies import TITLE, Note
-from clew.text.decorations import OWN_COMMAND
 from clew.text.framing import neutral, seen, shown
-from clew.text.voices import FOR_THE_USER, speaks_for_user
+from clew.text.quoting import FOR_THE_USER, speaks_for_user
 from clew.text.words import COMMON
 
 Doubt = Literal["invented", "unfounded", "not the user's words"]

@@ -10,7 +10,7 @@ from clew.core.view import View
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.wording import words
 from clew.text.framing import neutral
-from clew.text.voices import enclosed
+from clew.text.quoting import enclosed
 
 OPENING = "[work log, "  # how a block begins
 USER = "The user: "  # and a line that tells what they said

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from clew.core.bounds import LINE_COMPARED, LINES_COMPARED, TEXT_READ, ends, unread
 from clew.steps.worklog.wording import listed, on_one_line, words
-from clew.text.voices import enclosed
+from clew.text.quoting import enclosed
 
 CHANGED_LINE = 140  # characters of a line that is quoted
 NAMES_CHARACTERS = 200  # characters of names

@@ -8,7 +8,7 @@ from clew.steps.worklog.changes import FileChange, written
 from clew.steps.worklog.heredocs import heredocs, without_heredocs
 from clew.steps.worklog.results import RESULT_LINE
 from clew.steps.worklog.wording import on_one_line, opening, words
-from clew.text.voices import code, enclosed
+from clew.text.quoting import code, enclosed
 
 COMMAND_LENGTH = 200  # characters of a command
 

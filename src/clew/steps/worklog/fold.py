@@ -4,6 +4,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
 
+from clew.clients.voices import typed
 from clew.core.bounds import ITEMS_READ
 from clew.core.cuts import Stretch
 from clew.core.items import Item, Node
@@ -11,7 +12,6 @@ from clew.core.limits import Size
 from clew.core.view import Swap
 from clew.steps.worklog.history import LEAST_BLOCK, History, runs
 from clew.steps.worklog.levels import Blocks, changed, lowered
-from clew.steps.worklog.requests import typed
 from clew.steps.worklog.writing import BlockWriter
 
 SMALL = 1_500  # tokens of originals that a block has before it ends at the next request

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 
+from clew.clients.voices import typed
 from clew.core.bounds import ends
 from clew.core.cuts import Stretch
 from clew.core.items import Item, Node
@@ -13,7 +14,7 @@ from clew.facts.coverage import words_in
 from clew.steps.notes.placing import notes_of
 from clew.steps.places import protected
 from clew.steps.worklog.blocks import Block, blocks, standing
-from clew.steps.worklog.requests import WorkRequest, requests, typed
+from clew.steps.worklog.requests import WorkRequest, requests
 from clew.steps.worklog.standing import RULES_FIRST, Standing
 from clew.tokens.target import Target
 

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+from clew.clients.voices import typed
 from clew.core.cuts import Stretch
 from clew.core.items import BESIDE, CLAIMS, LOG, STANDS
 from clew.core.view import Swap
 from clew.steps.worklog.blocks import TOGETHER, Block, together
 from clew.steps.worklog.history import LEAST_BLOCK, History, runs
-from clew.steps.worklog.requests import typed
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.writing import DENSE
 

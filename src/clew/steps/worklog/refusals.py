@@ -10,11 +10,11 @@ from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import NamedTuple
 
+from clew.clients.voices import lasting
 from clew.core.bounds import REFUSALS_SETTLED
 from clew.core.items import Item
 from clew.steps.outcome import is_flagged
 from clew.steps.worklog.wording import on_one_line, opening, words
-from clew.text.decorations import lasting
 
 REFUSED_HEADING = "Calls that were refused, as their results tell"
 CALL_LENGTH = 300  # characters of a call

@@ -5,28 +5,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
 
+from clew.clients.voices import ACCOUNTS, OWN_COMMAND, RAN_COMMAND, kind_of, typed, undecorated
 from clew.core.bounds import PATH_DEPTH, TEXT_READ, ends, reach, unread
 from clew.core.caches import per_object
 from clew.core.items import Item, Node
-from clew.facts.sheets import FENCED
 from clew.steps.outcome import failed
 from clew.steps.shorten import parsed
 from clew.steps.worklog.acts import Act, act_of, command_act
 from clew.steps.worklog.wording import on_one_line, plain, prose
-from clew.text.decorations import (
-    ATTACHED,
-    FROM_SUMMARY,
-    LEFT_BRANCH,
-    OBSERVED,
-    OWN_COMMAND,
-    RAN_COMMAND,
-    is_program_made,
-    undecorated,
-)
 
 NOTE = 4_000  # characters of what a program reported that are looked at
-PASTE = 2_000  # characters: a longer message was not all typed
-SAID_NOTHING = ("No response requested.", "(no content)")  # what clients write where the assistant said nothing
 _COMMAND = re.compile(r"```(?:bash|sh|shell|mswea_bash_command)\s*\n")
 _TASK = re.compile(r"<task-id>\s*([\w-]+)")
 _SPOKEN = re.compile(r'^\s*\{\s*"(?:message|response|content|text|answer)"\s*:\s*')
@@ -66,14 +54,6 @@ class WorkRequest:
         whole = typed(asks[0]) if len(asks) == 1 else "\n".join(map(typed, asks))
         self.ask, self.unread = ends(whole, most), unread(len(whole), most)
         self.item = asks[0] if len(asks) == 1 and not self.unread else None
-
-
-@per_object
-def typed(item: Item) -> str:
-    """What a person typed in this item: nothing if a program said it."""
-    if item.role != "user" or item.kind != "text" or item.text.startswith(FENCED) or is_program_made(item.text):
-        return ""
-    return undecorated(item.text.partition(OWN_COMMAND)[0])
 
 
 def requests(nodes: Sequence[Node], most: int | None = None) -> list[WorkRequest]:
@@ -131,15 +111,15 @@ def _take(now: WorkRequest, node: Node, following: Node | None, most: int) -> No
     item = node.item
     match item.kind:
         case "text" if item.role == "assistant":
-            text = ends(item.text, most)
+            text = "" if kind_of(item) == "filler" else ends(item.text, most)
             step = WorkStep(_spoken(text), unread=unread(len(item.text), most))
             now.steps.append(step)
             rest, command = _commanded(text)
-            if command is not None and following is not None and (printed := following.item).text.startswith(OBSERVED):
+            if command is not None and following is not None and kind_of(printed := following.item) == "observed":
                 step.text = rest.strip()
                 read = ends(printed.text, most)
                 _add(step, command_act(command, printed, read, not failed(printed)), node, following)
-        case "text" | "summary" if not item.text.startswith(OBSERVED):
+        case "text" | "summary" if kind_of(item) != "observed":
             if note := _note(item):
                 now.steps = now.steps or [WorkStep()]
                 now.steps[-1].notes.append(note)
@@ -181,7 +161,7 @@ def _spoken(text: str) -> str:
         value = parsed(text.strip())
         if isinstance(value, dict) and isinstance(said := next(iter(value.values()), None), str):
             text = said
-    return "" if (said := text.strip()) in SAID_NOTHING else said
+    return text.strip()
 
 
 def _note(item: Item) -> str:
@@ -192,12 +172,10 @@ def _note(item: Item) -> str:
         id, result = _TASK.search(text), _between(text, "<result>", "</result>", closed=False)
         told = f"{on_one_line(found)}{f' (task {id[1]})' if id else ''}"
         return f"{told}: {result.strip()}" if result is not None else told
-    said = undecorated(item.text) if item.role == "user" else item.text
-    if item.role == "user" and item.kind == "text" and said.startswith(ATTACHED):
+    said, kind = undecorated(item.text) if item.role == "user" else item.text, kind_of(item)
+    if kind == "attachment":
         return said.partition("\n")[0]
-    is_told = (
-        item.kind == "summary" or item.role == "system" or said.startswith((*FROM_SUMMARY, LEFT_BRANCH, RAN_COMMAND))
-    )
+    is_told = kind in ACCOUNTS or item.role == "system" or said.startswith(RAN_COMMAND)
     return plain(ends(said)).strip() if is_told else ""
 
 

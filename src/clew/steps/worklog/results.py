@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterator
 
+from clew.clients.voices import is_passing, lasting
 from clew.core.items import Item
 from clew.steps.outcome import ERROR, cause, exit_code
 from clew.steps.worklog.refusals import says_unmade, unmade
 from clew.steps.worklog.wording import on_one_line, words
-from clew.text.decorations import is_passing, lasting
-from clew.text.voices import TOOL, quoted
+from clew.text.quoting import TOOL, quoted
 
 LINE_READ = 500  # characters of a line that are looked at
 RESULT_LINE = 160  # characters of a line of output

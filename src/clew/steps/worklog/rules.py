@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from clew.clients.voices import own_words, typed
 from clew.core.caches import per_object, remembers
 from clew.core.items import Item
-from clew.steps.worklog.requests import WorkRequest, typed
-from clew.steps.worklog.wording import on_one_line, own_words, plain, sentences
+from clew.steps.worklog.requests import WorkRequest
+from clew.steps.worklog.wording import on_one_line, plain, sentences
 
 RULE_LENGTH = 300  # characters of a rule, at most
 RULE_LEAST = 8  # and at least

@@ -17,7 +17,7 @@ from clew.steps.worklog.requests import WorkRequest
 from clew.steps.worklog.room import last_of, shared
 from clew.steps.worklog.rules import UserRule, rules_in, said_later, speaks_to_us
 from clew.steps.worklog.wording import below, both_ends, indented, listed, on_one_line, words
-from clew.text.voices import ASSISTANT, TOOL, code, quoted
+from clew.text.quoting import ASSISTANT, TOOL, code, quoted
 
 STANDING_HEADING = "How things stood here:"
 RULES_KEPT = 120  # that are kept in mind

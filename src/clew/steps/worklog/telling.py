@@ -28,7 +28,7 @@ from clew.steps.worklog.wording import (
     plain,
     unannounced,
 )
-from clew.text.voices import ASSISTANT, TOOL, code, enclosed, quoted, speaks_for_user, unvoiced
+from clew.text.quoting import ASSISTANT, TOOL, code, enclosed, quoted, speaks_for_user, unvoiced
 
 SAY = 260  # characters of the words with which a step begins
 LITTLE_SAID = 60  # characters: what is said in fewer says less

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 
+from clew.clients.voices import own_words
 from clew.core.caches import remembers
 
 TEXTS = 4096  # kept as they were read: a fold tells of each at several lengths
@@ -65,17 +66,6 @@ def prose(text: str) -> str:
     """Words without the code that stands between them, unless there is nothing else."""
     said = plain(own_words(text)).strip()
     return said or plain(text).strip()
-
-
-def own_words(text: str) -> str:
-    """What stands between two fences is somebody else's, or a program's; all of the rest."""
-    kept, inside = list[str](), False
-    for line in text.splitlines():
-        if _FENCE.match(line):
-            inside = not inside
-        elif not inside:
-            kept.append(line)
-    return "\n".join(kept)
 
 
 def unannounced(text: str) -> str:

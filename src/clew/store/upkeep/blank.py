@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from clew.clients.voices import undecorated
 from clew.core import rawjson
 from clew.core.items import ASKING, BESIDE, CLAIMS, LOG, PINS, SHORT, STANDS, Digests, Item, Node, Scope
 from clew.store import reading
@@ -17,7 +18,6 @@ from clew.store.shapes import read_note
 from clew.store.upkeep.copies import copies
 from clew.store.upkeep.purge import Purge, begin, end, merge
 from clew.store.writing import owner_of
-from clew.text.decorations import undecorated
 
 WORDS = (LOG, STANDS, CLAIMS)
 

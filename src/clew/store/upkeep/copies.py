@@ -3,19 +3,20 @@
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from clew.clients.voices import FRAMED
 from clew.core.items import SHORT, Item, Node, Scope
 from clew.core.own_tools import SUMMARY_LINE
 from clew.store import reading
 from clew.store.database import Database
 from clew.store.packing import unpack_item
-from clew.text.search import ALSO, FENCED, wording
+from clew.text.search import ALSO, wording
 from clew.text.words import NAME_PATTERN, is_name
 
 IN_A_ROW = 4  # words that two texts have in common, one after the other: one may quote the other
 FRAME_REACH = 500  # characters in which an answer is framed: clients write a line of their own before it
 # What these have that clew wrote, and words of it by which the index finds them.
 MARKS: Mapping[str, tuple[str, Sequence[str]]] = {
-    "result": (FENCED, ("data", "orders", "end")),
+    "result": (FRAMED, ("data", "orders", "end")),
     "text": (SUMMARY_LINE, ("clew", "log", "recall", "original", "above")),
 }
 _ID = re.compile(rf"(?<![0-9a-z])[0-9a-f]{{{SHORT},32}}(?![0-9a-z])")

@@ -1,0 +1,114 @@
+"""The clients that are known, as their files tell of them."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from importlib.resources import files
+from typing import Any, Literal, NamedTuple
+
+# How a summary is to be written: as text, at length or briefly, in a tag of this name, or as an item that only its
+# provider reads.
+SummaryForm = Literal["text", "brief", "summary", "state_snapshot", "item"]
+
+
+class Client(NamedTuple):
+    """A program that talks to models."""
+
+    name: str
+    prompt: re.Pattern[str]  # its system prompt has this near its beginning
+
+
+class Wrap(NamedTuple):
+    """Marks around words of a client; those `around` what a person typed are no more than that."""
+
+    kind: str
+    opening: str
+    closing: str
+    passing: bool  # put beside a message in one turn, taken away in another
+    around: bool
+    example: str
+
+
+class ClientMessage(NamedTuple):
+    """A whole message of a client, by how it begins."""
+
+    kind: str
+    begins: str
+    pattern: re.Pattern[str] | None
+    moving: bool  # said anew before each question
+    example: str
+
+    def begins_in(self, text: str) -> bool:
+        """Whether a text begins so."""
+        return text.startswith(self.begins) and (self.pattern is None or self.pattern.match(text) is not None)
+
+
+class Sentence(NamedTuple):
+    """A message that anybody could type: it is the client's in its own conversations alone."""
+
+    kind: str
+    role: str
+    first: bool  # only where the history begins with it
+    everywhere: bool  # in any client's
+    client: str
+
+
+class Side(NamedTuple):
+    """A request beside the conversation, by how its newest message or its system prompt begins."""
+
+    begins: str
+    system: str
+    form: SummaryForm | None  # of the summary that it asks for; None: it asks for a name
+    example: str
+
+
+FILES: list[dict[str, Any]] = [
+    tomllib.loads(file.read_text(encoding="utf-8"))
+    for file in sorted(files("clew.clients").iterdir(), key=lambda file: file.name)
+    if file.name.endswith(".toml")
+]
+
+
+def _rows(table: str) -> Iterator[dict[str, Any]]:
+    return (row | {"client": held.get("name", "")} for held in FILES for row in held.get(table, ()))
+
+
+def _wrap(row: dict[str, Any]) -> Wrap:
+    tag = row.get("tag")
+    opening, closing = (f"<{tag}>", f"</{tag}>") if tag else (row["open"], row["close"])
+    is_passing, is_around = row.get("passing", False), row.get("around", False)
+    return Wrap(row["kind"], opening, closing, is_passing, is_around, row["example"])
+
+
+def _message(row: dict[str, Any]) -> ClientMessage:
+    pattern = re.compile(row["pattern"]) if "pattern" in row else None
+    return ClientMessage(row["kind"], row["begins"], pattern, row.get("moving", False), row["example"])
+
+
+CLIENTS = [
+    Client(held["name"], re.compile(held["prompt"]))
+    for held in sorted(FILES, key=lambda held: held.get("order", 0))
+    if "prompt" in held
+]
+WRAPS = [_wrap(row) for row in _rows("wrap")]
+SIDES = [Side(r.get("begins", ""), r.get("system", ""), r.get("form"), r["example"]) for r in _rows("side")]
+# What asks for a summary or a name is no person's either.
+MESSAGES = [
+    *map(_message, _rows("message")),
+    *(
+        ClientMessage("summary request" if side.form else "title request", side.begins, None, False, side.example)
+        for side in SIDES
+        if side.begins
+    ),
+]
+SENTENCES: dict[str, list[Sentence]] = {}
+for _row in _rows("sentence"):
+    SENTENCES.setdefault(_row["says"], []).append(
+        Sentence(
+            _row["kind"],
+            _row.get("role", "user"),
+            _row.get("first", False),
+            _row.get("everywhere", False),
+            _row["client"],
+        )
+    )

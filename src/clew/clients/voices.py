@@ -1,0 +1,276 @@
+"""Who said this: the person, the client, clew, the assistant or a tool, part by part.
+
+Clients put words of their own under the user's role, and so does clew. What they are known by stands in the files of
+this folder; from here everybody has the answer, and nobody else looks at a text for it.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace as with_
+from typing import Literal, NamedTuple
+
+from clew.clients.known import CLIENTS, MESSAGES, SENTENCES, WRAPS
+from clew.core.caches import per_object
+from clew.core.items import Item
+
+Speaker = Literal["person", "client", "clew", "assistant", "tool"]
+# What a part is. `pasted`: in a message longer than people type; `copy`: said before, and sent again beside a summary.
+PERSON = frozenset({"typed", "fenced", "quoted", "pasted", "copy"})
+TOOL = frozenset({"printed", "observed", "framed", "result"})
+CLEW = frozenset({"status", "stand-in", "left branch"})
+ASSISTANT = frozenset({"answer", "call"})
+ACCOUNTS = frozenset({"summary", "left branch", "stand-in"})  # what somebody tells of what was said
+PASTE = 2_000  # characters: a longer message was not all typed
+
+# After what was typed; to the end it is what the command printed that the user ran.
+OWN_COMMAND = "\n\n[I ran a command myself: "
+ATTACHED = "[attachment"  # as the label of what a client attached begins
+LEFT_BRANCH = "[what was done on a branch that was left]"
+RAN_COMMAND = "[the user ran a command: "
+FRAMED = "[data: "  # how what a tool said is framed where no call is left that it could answer
+
+_BY_OPENING = {wrap.opening: wrap for wrap in WRAPS}
+_OPENING = re.compile(
+    "|".join(map(re.escape, sorted((w.opening for w in WRAPS if not w.around), key=len, reverse=True)))
+)
+_CLOSINGS = frozenset(wrap.closing for wrap in WRAPS if not wrap.around)
+_PASSING = tuple(wrap for wrap in WRAPS if wrap.passing)
+_AROUND = re.compile("|".join(re.escape(mark) for w in WRAPS if w.around for mark in (w.opening, w.closing)))
+_BEGINNINGS = tuple(message.begins for message in MESSAGES)
+_MOVING = tuple(message.begins for message in MESSAGES if message.moving)
+_FENCE = re.compile(r"[ \t]{0,3}(?:```|~~~)")
+
+
+class Part(NamedTuple):
+    """A stretch of a text and what it is."""
+
+    kind: str
+    start: int
+    stop: int
+
+    @property
+    def speaker(self) -> Speaker:
+        """Who said it."""
+        if self.kind in PERSON:
+            return "person"
+        if self.kind in TOOL:
+            return "tool"
+        return "clew" if self.kind in CLEW else "assistant" if self.kind in ASSISTANT else "client"
+
+
+def attributed(items: Sequence[Item], client: str, begins: bool) -> list[Item]:
+    """Items of a client with what their own text does not say: words that only here are its own, and copies.
+
+    `begins`: the history begins with the first of them.
+    """
+    found = [_attributed(item, client, begins and not n) for n, item in enumerate(items)]
+    summed_up = next((n for n, item in enumerate(found) if _is_summary(item)), 0) if begins else 0
+    return [with_(item, voice="copy") if n < summed_up and typed(item) else item for n, item in enumerate(found)]
+
+
+def _attributed(item: Item, client: str, is_first: bool) -> Item:
+    if item.kind != "text" or item.voice:
+        return item
+    said = SENTENCES.get(item.text.strip()) if len(item.text) < PASTE else None
+    row = next((row for row in said or () if row.role == item.role and client == row.client), None)
+    return with_(item, voice=row.kind) if row and (is_first or not row.first) else item
+
+
+def _is_summary(item: Item) -> bool:
+    return item.role == "user" and item.kind == "text" and kind_of(item) == "summary"
+
+
+@per_object
+def parts(item: Item) -> tuple[Part, ...]:
+    """Who said what of an item, from its beginning to its end."""
+    end, whole = len(item.text), item.voice
+    match item.kind, item.role:
+        case "summary", _:
+            whole = "stand-in"
+        case "call", _:
+            whole = "call"
+        case ("result" | "media" | "opaque", _) | (_, "tool"):
+            whole = "result"
+        case _, "assistant" if not whole:
+            whole = "filler" if is_moving(item.text) or _is_filler(item) else "answer"
+        case _, "system" if not whole:
+            whole = "instructions"
+    if whole in ("", "copy"):
+        return tuple(_read(item.text, whole))
+    return (Part(whole, 0, end),)
+
+
+def _is_filler(item: Item) -> bool:
+    return len(item.text) < PASTE and any(
+        row.everywhere and row.role == item.role for row in SENTENCES.get(item.text.strip(), ())
+    )
+
+
+def typed(item: Item) -> str:
+    """What a person said in this item: nothing if a program did."""
+    return _typed(item) if item.role == "user" and item.kind == "text" else ""
+
+
+@per_object
+def _typed(item: Item) -> str:
+    return "".join(item.text[part.start : part.stop] for part in parts(item) if part.kind in PERSON).strip()
+
+
+def is_program_made(item: Item) -> bool:
+    """Whether no person said any of it, whatever role it comes under; an empty text is nobody's."""
+    return not typed(item) and bool(item.text) and not item.text.isspace()
+
+
+def kind_of(item: Item) -> str:
+    """What an item is: what a person said, if there is any of it, else what most of it is."""
+    found = parts(item)
+    if any(part.kind in PERSON for part in found):
+        return "typed"
+    return max(found, key=lambda part: part.stop - part.start).kind if found else ""
+
+
+def surroundings(item: Item) -> list[str]:
+    """What a client says of where it runs, in marks of its own; not what stands in those of something else."""
+    return [item.text[part.start : part.stop] for part in parts(item) if part.kind == "environment"]
+
+
+def lasting(text: str) -> str:
+    """Text without what a client puts beside it in one turn and takes away in another; all of it if that is all."""
+    return _without_passing(text).strip() or text.strip()
+
+
+def is_passing(text: str) -> bool:
+    """Whether there is nothing but what comes and goes."""
+    return not _without_passing(text).strip()
+
+
+def is_moving(text: str) -> bool:
+    """Whether it stands before the newest question, whichever that is."""
+    return text.startswith(_MOVING)
+
+
+def undecorated(text: str) -> str:
+    """Text without what clients wrap around messages and take away again."""
+    outside = "".join(text[part.start : part.stop] for part in _segments(text) if not part.kind)
+    return _AROUND.sub("", outside).strip()
+
+
+def own_words(text: str) -> str:
+    """What stands between two fences is somebody else's, or a program's; all of the rest."""
+    kept, inside = list[str](), False
+    for line in text.splitlines():
+        if _FENCE.match(line):
+            inside = not inside
+        elif not inside:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def client_of(prompt: str) -> str:
+    """The client that a system prompt is of; nothing where none is known by it."""
+    head = prompt[:PROMPT_HEAD]
+    return next((client.name for client in CLIENTS if client.prompt.search(head)), "")
+
+
+PROMPT_HEAD = 4_000  # characters of a system prompt in which an agent says who it is
+
+
+def _without_passing(text: str) -> str:
+    if "</" not in text:  # what every closing has, and most text has not
+        return text
+    for wrap in _PASSING:
+        kept, at = [], 0
+        while (start := text.find(wrap.opening, at)) >= 0 and (stop := text.find(wrap.closing, start)) >= 0:
+            kept.append(text[at:start])
+            at = stop + len(wrap.closing)
+        text = "".join([*kept, text[at:]]) if at else text
+    return text
+
+
+# --- a text under the user's role, part by part -----------------------------------------------------------------------
+
+
+def _read(text: str, voice: str) -> Iterator[Part]:
+    ran = text.find(OWN_COMMAND)
+    until = len(text) if ran < 0 else ran
+    found = list(_segments(text[:until] if ran >= 0 else text))
+    left = "".join(text[part.start : part.stop] for part in found if not part.kind).strip()
+    made = next((row.kind for row in MESSAGES if row.begins_in(left)), "") if left.startswith(_BEGINNINGS) else ""
+    for part in found:
+        if part.kind or made:
+            yield part if part.kind else part._replace(kind=made)
+        else:
+            yield from _said(text, part, voice or ("pasted" if len(left) > PASTE else "typed"))
+    if ran >= 0:
+        yield Part("printed", ran, len(text))
+
+
+def _segments(text: str) -> Iterator[Part]:
+    """What clients wrap, each with its kind, and what stands outside of that, without one."""
+    at, before = 0, ""
+    for wrap in (*_wraps(text), Part("", len(text), len(text))):
+        closed = _closed(text, at, wrap.start) if before else at
+        if closed > at:
+            yield Part(before, at, closed)
+        if wrap.start > closed:
+            yield Part("", closed, wrap.start)
+        if wrap.kind:
+            yield wrap
+        at, before = wrap.stop, wrap.kind
+
+
+def _closed(text: str, start: int, stop: int) -> int:
+    """Where what stands behind a wrap begins: behind all closings, for what one printed may have closed another."""
+    ends = (text.rfind(closing, start, stop) + len(closing) for closing in _CLOSINGS if closing in text[start:stop])
+    return max(ends, default=start)
+
+
+def _wraps(text: str) -> Iterator[Part]:
+    """Each wrap with its marks: what is in one opens and closes no other."""
+    if "</" not in text:  # what every closing has, and most text has not
+        return
+    look, last = 0, dict[str, int]()
+    while found := _OPENING.search(text, look):
+        wrap = _BY_OPENING[found[0]]
+        if wrap.closing not in last:
+            last[wrap.closing] = text.rfind(wrap.closing)
+        end = last[wrap.closing]
+        if end < found.end():  # it is never closed
+            look = found.end()
+            continue
+        if wrap.passing:
+            # Words may be typed between two of them; a closing without an opening is text of the one before. All
+            # others end at the last closing of their name: before it, it is text that a program printed.
+            first = text.find(wrap.closing, found.end())
+            again = text.find(wrap.opening, first)
+            end = text.rfind(wrap.closing, first, again) if again >= 0 else end
+        look = end + len(wrap.closing)
+        yield Part(wrap.kind, found.start(), look)
+
+
+def _said(text: str, part: Part, kind: str) -> Iterator[Part]:
+    """What a person said, what they quoted or put between fences apart; the marks of a client around it are its own."""
+    at, inside, now = part.start, False, kind
+    begun = at
+    for line in text[part.start : part.stop].splitlines(keepends=True):
+        is_fence = _FENCE.match(line) is not None
+        is_now = "fenced" if inside or is_fence else "quoted" if line.startswith(">") else kind
+        inside = inside is not is_fence
+        if is_now != now:
+            if at > begun:
+                yield from _unmarked(text, Part(now, begun, at))
+            begun, now = at, is_now
+        at += len(line)
+    if at > begun:
+        yield from _unmarked(text, Part(now, begun, at))
+
+
+def _unmarked(text: str, part: Part) -> Iterator[Part]:
+    at = part.start
+    for mark in _AROUND.finditer(text, part.start, part.stop):
+        if mark.start() > at:
+            yield part._replace(start=at, stop=mark.start())
+        yield Part("command", mark.start(), mark.end())
+        at = mark.end()
+    if part.stop > at:
+        yield part._replace(start=at)
