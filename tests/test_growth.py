@@ -11,12 +11,15 @@ import pytest
 
 from amounts import MANY
 from clew import Budget, Engine, Request, SQLite
+from clew.core.align import Match, matches, patches
 from clew.core.bounds import MESSAGES_TOLD, TEXT_READ
 from clew.core.items import Digests, Item
+from clew.recognition.client_edits import Change, keeps_newest
+from clew.recognition.other_format import rewriting
 from clew.secrets.masking import find
 from clew.steps.worklog.log import Log
 from clew.wire import decode
-from straining import SHAPES, Shape, grown, numbered, repeated
+from straining import SHAPES, TRIES, Shape, grown, numbered, repeated, seconds
 
 Messages = list[dict[str, Any]]
 
@@ -198,3 +201,33 @@ def test_a_value_of_signs_that_escape_is_masked_in_time_by_its_length() -> None:
 
     said = grown(work, 2_000, 8_000, brief=0.1)
     assert not said, said
+
+
+def test_a_history_in_another_format_and_other_words_is_compared_in_time_by_its_length() -> None:
+    def told(word: str, count: int) -> list[Item]:
+        return [Item("text", ("user", "assistant")[n % 2], f"{word} {n}") for n in range(count)]
+
+    said = grown(lambda count: partial(rewriting, told("a", count), told("b", count)), 500, 2_000, brief=0.1)
+    assert not said, said
+
+
+def test_whether_the_newest_words_are_there_is_told_in_time_by_what_was_taken_away() -> None:
+    def work(count: int) -> Callable[[], object]:
+        """Every second of so many was taken away, and as many stand behind them that the assistant did not say."""
+        found = [*(Match(2 * n, n) for n in range(count)), *(Match(2 * count + n, count + n) for n in range(count))]
+        new = [Item("text", "user", f"u{n}") for n in range(2 * count)]
+        gaps = patches(found, 3 * count, len(new))
+        old = {2 * n + 1: Item("text", "user", f"v{n}") for n in range(count)}
+        return partial(keeps_newest, Change(gaps, old, new, found, [], 3 * count))
+
+    said = grown(work, 1_000, 4_000, brief=0.05)
+    assert not said, said
+
+
+def test_equal_words_between_others_are_compared_up_to_a_bound() -> None:
+    def told(words: str, count: int) -> list[str]:
+        return [part for n in range(count) for part in (f"{n}", *(words[k % 2] for k in range(200)))]
+
+    few, many = (partial(matches, ["x", *told("ab", n)], ["y", *told("ac", n)]) for n in (25, 100))
+    assert min(seconds(many) for _ in range(TRIES)) < 2 * min(seconds(few) for _ in range(TRIES))
+    assert {Match(1 + n * 201, 1 + n * 201) for n in range(100)} <= {*many()}

@@ -9,6 +9,8 @@ from operator import ne
 from typing import NamedTuple
 
 SMALL = 200  # a gap up to this size is compared item by item
+COMPARED = 4_000  # items in such gaps, of a whole history; of what comes then so few of a gap:
+FEW = 16
 
 
 class Match(NamedTuple):
@@ -36,9 +38,11 @@ def matches(old: Sequence[str], new: Sequence[str]) -> list[Match]:
     """Equal elements, in the order of both: those that occur once are anchors, the rest is compared between them."""
     first = shared(old, new)
     found = [Match(i, i) for i in range(first)]
-    at = Match(first, first)
+    at, left = Match(first, first), COMPARED
     for anchor in [*_anchors(old, new, first), Match(len(old), len(new))]:
-        found += _between(old, new, at, anchor)
+        most = SMALL if left > 0 else FEW
+        found += _between(old, new, at, anchor, most)
+        left -= min(most, anchor.old - at.old, anchor.new - at.new)
         if anchor.old < len(old):
             found.append(anchor)
         at = Match(anchor.old + 1, anchor.new + 1)
@@ -76,11 +80,11 @@ def _anchors(old: Sequence[str], new: Sequence[str], first: int) -> list[Match]:
     return run[::-1]
 
 
-def _between(old: Sequence[str], new: Sequence[str], start: Match, stop: Match) -> list[Match]:
+def _between(old: Sequence[str], new: Sequence[str], start: Match, stop: Match, most: int) -> list[Match]:
     a, b = old[start.old : stop.old], new[start.new : stop.new]
     if not a or not b:
         return []
-    if len(a) > SMALL or len(b) > SMALL:
-        a, b = a[:SMALL], b[:SMALL]
+    if len(a) > most or len(b) > most:
+        a, b = a[:most], b[:most]
     blocks = SequenceMatcher(None, a, b, autojunk=False).get_matching_blocks()
     return [Match(start.old + x + n, start.new + y + n) for x, y, size in blocks for n in range(size)]

@@ -227,8 +227,9 @@ def keeps_newest(change: Change) -> bool:
     """Whether the assistant's last words in the log are still there: what clients take away is old."""
     kept = {m.old: change.new[m.new] for m in change.found}
     same = {m.old for m in change.pairs}
+    changed = {place for gap in change.gaps for place in range(gap.start, gap.stop)}
     for place in range(change.said - 1, -1, -1):
-        if not any(gap.start <= place < gap.stop for gap in change.gaps):
+        if place not in changed:
             item = kept.get(place)
             if item is None or _spoke([item]):
                 return True

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from clew.core.align import Match, Patch
 from clew.core.items import Digests, Item, Node, Scope
+from clew.core.threads import LONG, in_thread_if
 from clew.recognition.client_edits import (
     ENOUGH,
     Change,
@@ -119,7 +120,8 @@ class Continuation:
         old = [nodes[p.id].item for p in trace.said]
         sent = self._native(trace, entries, nodes)
         new = [item for _, item in sent]
-        reading = rewriting(old, new, trace.session is not None)
+        named = trace.session is not None
+        reading = await in_thread_if(len(old) + len(new) > LONG, lambda: rewriting(old, new, named))
         if not reading.same:
             return None, reading.past
         # The same words in the same place, yet another node: its message is written otherwise.

@@ -9,6 +9,7 @@ from clew.core.align import Match, Patch, matches, patches
 from clew.core.items import Item, Node, Scope
 from clew.core.view import originals
 from clew.recognition.client_edits import Change, contradicts, has_same_words, is_all_there, is_edit
+from clew.recognition.reading import LOOK_AHEAD
 from clew.recognition.sameness import SOFT, alike, arguments, with_their_calls
 from clew.store.protocol import Store
 from clew.store.trace import Trace
@@ -108,7 +109,7 @@ def _paired(gap: Patch, old: Sequence[Item], new: Sequence[Item]) -> list[Match]
     for i in range(gap.start, gap.stop):
         if _is_soft(old[i]):
             continue
-        like = (j for j in range(at, gap.end) if alike(old[i], new[j]))
+        like = (j for j in range(at, min(at + LOOK_AHEAD, gap.end)) if alike(old[i], new[j]))
         if (j := next(like, None)) is not None:
             found.append(Match(i, j))
             at = j + 1
