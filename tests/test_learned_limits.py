@@ -187,14 +187,50 @@ def test_a_million_tokens_that_a_client_asks_for_are_not_folded_at_two_hundred_t
 
 def test_limits_are_shown_and_forgotten_by_a_command(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
+    million = served("anthropic", [("anthropic-beta", "context-1m-2025-08-07")])
 
     async def learn() -> None:
         store = SQLite(shell.store)
-        await ModelWindows(store).learn("default", Frame("openai_chat", UNKNOWN, served="near"), "tokens", 16_000)
+        windows = ModelWindows(store)
+        for model, by, tokens in (
+            (UNKNOWN, "near", 16_000),
+            (UNKNOWN, "far", 32_000),
+            ("claude-sonnet-4-5", million, 200_000),
+        ):
+            await windows.learn("default", Frame("openai_chat", model, served=by), "tokens", tokens)
+        await ModelWindows(store, now=lambda: 1_000.0).learn("default", Frame("openai_chat", "old"), "tokens", 8_000)
         await store.close()
 
     asyncio.run(learn())
-    assert "16,000 tokens" in shell("model", "limits").output
-    assert f"forgotten: {UNKNOWN} at near" in shell("model", "forget", UNKNOWN).output
-    assert json.loads(shell("model", "limits", "--json").stdout) == {}
+    beta, far, near = shell("model", "limits").output.splitlines()
+    asked = (
+        "claude-sonnet-4-5 at anthropic, 1,000,000 tokens asked for by anthropic-beta: 200,000 tokens, refused 1 time"
+    )
+    assert beta.startswith(asked)
+    assert far.startswith(f"{UNKNOWN} at far: 32,000 tokens, refused 1 time, last 20")
+    assert near.startswith(f"{UNKNOWN} at near: 16,000 tokens")
+    assert shell("model", "forget", UNKNOWN, "--upstream", "elsewhere").exit_code == 1
+    forgotten = shell("model", "forget", UNKNOWN, "--upstream", "near").output
+    assert forgotten == f"forgotten: {UNKNOWN} at near, 16,000 tokens\n"
+    assert f"forgotten: {UNKNOWN} at far" in shell("model", "forget", UNKNOWN).output
+    assert list(json.loads(shell("model", "limits", "--json").stdout)) == [f"claude-sonnet-4-5 at {million}"]
     assert shell("model", "forget", UNKNOWN).exit_code == 1
+
+
+async def test_what_is_shown_is_what_counts_in_whichever_process() -> None:
+    store, frame = SQLite(":memory:"), Frame("openai_chat", UNKNOWN, served="near")
+    here, there = ModelWindows(store), ModelWindows(store)
+    assert await here.all_learned("default") == {}
+    await there.learn("default", frame, "tokens", 16_000)
+    assert [limit.tokens for limit in (await here.all_learned("default")).values()] == [16_000]
+    here.guess("default", frame, 10_000)  # an error without a number
+    [limit] = (await here.all_learned("default")).values()
+    assert (limit.tokens, limit.guessed) == (9_000, True)
+    await here.forget("default", f"{UNKNOWN} at near")
+    assert await here.all_learned("default") == {}
+    assert await ModelWindows(store, now=lambda: 1e12).all_learned("default") == {}
+    await store.close()
+
+
+def test_a_model_may_be_called_as_it_likes() -> None:
+    assert stated_window("x", "near; x-clew-window lots", {}) == 0

@@ -386,11 +386,31 @@ def test_a_page_needs_no_gateway() -> None:
     assert Page.__doc__
 
 
-def test_limits_that_providers_named_are_shown(tmp_path: Path) -> None:
+def learn(page: Looked, model: str, upstream: str, tokens: int) -> None:
+    frame = Frame("openai_chat", model, served=upstream)
+    run(cross(page.gateway.engine.limits.windows.learn("default", frame, "tokens", tokens)))
+
+
+def test_limits_that_providers_named_are_shown_and_forgotten(tmp_path: Path) -> None:
     with looking(tmp_path) as page:
         assert "Limits that providers named" not in page.get("/clew/overall").raw.decode()
-        windows = page.gateway.engine.limits.windows
-        run(cross(windows.learn("default", Frame("openai_chat", "my-local", served="near"), "tokens", 16_000)))
-        told = page.get("/clew/overall").raw.decode()
-    assert "Limits that providers named" in told
-    assert "16,000 tokens" in told
+        learn(page, "my-local", "near", 16_000)
+        learn(page, "my-local", "far; x-clew-window 64000", 32_000)
+        learn(page, HOSTILE, "near", 8_000)
+        shown = page.get("/clew/overall").raw.decode()
+        for told in ("my-local", "near", "16,000 tokens", "far, 64,000 tokens asked for by x-clew-window", "1 time"):
+            assert told in shown, told
+        assert "<script>alert" not in shown
+        far = next(p for p in re.findall(r'hx-get="(/clew/limits/forget[^"]+)"', shown) if "far" in p)
+        assert b"32,000 tokens" in page.get(far).raw
+        headers = {"x-clew-token": token(page), "hx-request": "true"}
+        form = urlsplit(far).query.encode()
+        for refused in ({"x-clew-token": ""}, {"origin": "http://evil.example"}, {"sec-fetch-site": "cross-site"}):
+            assert b"problem" in page.ask("/clew/limits/forget", form, headers | refused).raw
+        assert "32,000" in page.get("/clew/limits").raw.decode(), "no other page can act, and looking does nothing"
+        done = page.ask("/clew/limits/forget", form, headers)
+        assert done.headers["hx-trigger"] == "changed"
+        left = page.get("/clew/limits").raw.decode()
+        assert "32,000" not in left
+        assert "16,000" in left
+        assert b"not known any more" in page.ask("/clew/limits/forget", form, headers).raw

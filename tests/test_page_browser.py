@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from clew import run
+from clew.core.bridge import cross
+from clew.core.items import Frame
 from clew.store.records import Batch, Call
 from paging import PATIENCE, Looked, chromium, looking, tab
 
@@ -326,3 +329,16 @@ CONTRAST = """() => {
 UNNAMED = """() => [...document.querySelectorAll("button, a[href], input:not([type=hidden]), select, textarea")]
   .filter((e) => e.checkVisibility() && !(e.textContent.trim() || e.getAttribute("aria-label") || e.labels?.length))
   .map((e) => e.outerHTML.slice(0, 120))"""
+
+
+def test_a_limit_is_forgotten_where_it_is_shown(browser: Browser, site: Looked) -> None:
+    frame = Frame("openai_chat", "my-local", served="near")
+    run(cross(site.gateway.engine.limits.windows.learn("default", frame, "tokens", 16_000)))
+    with tab(browser, site.url, viewport={"width": 390, "height": 800}) as page:
+        page.get_by_role("link", name="Overall").click()
+        row = page.locator("#limits tr", has_text="my-local")
+        expect(row).to_contain_text("16,000 tokens")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        row.get_by_role("button").click()
+        confirmed(page, "Forget")
+        expect(row).to_have_count(0)

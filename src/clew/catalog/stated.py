@@ -50,6 +50,13 @@ def served(by: str, headers: Iterable[tuple[str, str]]) -> str:
     return _BETWEEN.join([by, *stated])
 
 
+def said_by_headers(served: str) -> tuple[str, list[tuple[str, int]]]:
+    """The upstream, and the windows that headers state, each with its header: what `served` put together."""
+    by, *stated = served.split(_BETWEEN)
+    parts = [part.rpartition(" ") for part in stated]
+    return by, [(name, int(tokens)) for name, _, tokens in parts if tokens.isascii() and tokens.isdigit()]
+
+
 def _states(row: StatedWindow, name: str, value: str) -> bool:
     return row.header == name and row.read(value) > 0
 
@@ -57,7 +64,7 @@ def _states(row: StatedWindow, name: str, value: str) -> bool:
 def stated_window(model: str, served: str, body: Mapping[str, Any]) -> int:
     """The window that a request states for its model, in headers or beside its messages; 0 where it states none."""
     rows = [row for row in STATED if row.concerns(model)] if _BETWEEN in served or body else []
-    said = [part.rpartition(" ") for part in served.split(_BETWEEN)[1:]]
-    windows = [int(tokens) for row in rows for name, _, tokens in said if row.header == name]
+    said = said_by_headers(served)[1] if rows else []
+    windows = [tokens for row in rows for name, tokens in said if row.header == name]
     windows += [row.read(body[row.body]) for row in rows if row.body in body]
     return max(windows, default=0)

@@ -77,42 +77,47 @@ def ask_model(
 
 @model.command("limits", epilog="Example: clew model limits")
 def show_limits(as_json: AsJson = False, scope: ScopeName = "", store: StorePath = None) -> None:
-    """Show the limits that providers named when they refused a request as too long; each counts for a day."""
-    from clew.engine.windows import LearnedLimit
+    """Show what providers refused as too long, by model and upstream; each counts for a day, then it is forgotten."""
+    from clew.screens.limits import ToldLimit, told_limits
+    from clew.screens.lines import moment
 
-    async def look() -> dict[str, LearnedLimit]:
+    async def look() -> list[ToldLimit]:
         async with looking(scope, store) as found:
-            return dict(await found.engine.limits.windows.all_learned(scope))
+            return await told_limits(found.engine.limits.windows, scope)
 
     learned = asyncio.run(look())
     if as_json:
-        echo_json({place: limit.to_json() for place, limit in learned.items()})
+        echo_json({told.place: told.limit.to_json() for told in learned})
         return
     if not learned:
-        typer.echo("nothing was refused as too long", err=True)
-    for place, limit in sorted(learned.items()):
-        typer.echo(on_terminal(f"{place}  {limit.told()}"))
+        typer.echo("no provider refused a request as too long within the last day", err=True)
+    for told in learned:
+        often = f", refused {told.times}" if told.limit.refusals else ""
+        typer.echo(on_terminal(f"{told.name}: {told.limits}{often}, last {moment(told.limit.at)}"))
 
 
-@model.command("forget", epilog="Example: clew model forget my-local")
+@model.command("forget", epilog="Example: clew model forget my-local --upstream near")
 def forget_limits(
-    name: Annotated[
-        str, typer.Argument(metavar="MODEL", help="A model, at all upstreams, or one as `limits` lists it.")
-    ],
+    name: Annotated[str, typer.Argument(metavar="MODEL", help="A model, as `clew model limits` lists it.")],
+    upstream: Annotated[
+        str, typer.Option("--upstream", metavar="NAME", help="Only what this upstream of the gateway refused.")
+    ] = "",
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
     """Forget what a model's provider refused: the next request uses the whole window again."""
+    from clew.screens.limits import ToldLimit, told_limits
 
-    async def forget() -> list[str]:
+    async def forget() -> list[ToldLimit]:
         async with looking(scope, store) as found:
             windows = found.engine.limits.windows
-            places = [p for p in await windows.all_learned(scope) if p == name or p.startswith(f"{name} at ")]
-            for place in places:
-                await windows.forget(scope, place)
-            return places
+            asked = [t for t in await told_limits(windows, scope) if t.model == name and upstream in ("", t.upstream)]
+            for told in asked:
+                await windows.forget(scope, told.place)
+            return asked
 
     if not (forgotten := asyncio.run(forget())):
-        raise NotFound(f"no limit of {name} was learned; clew model limits lists those that were")
-    for place in forgotten:
-        typer.echo(on_terminal(f"forgotten: {place}"))
+        asked = f"{name} at {upstream}" if upstream else name
+        raise NotFound(f"no limit of {asked} is known; clew model limits lists those that are")
+    for told in forgotten:
+        typer.echo(on_terminal(f"forgotten: {told.name}, {told.limits}"))

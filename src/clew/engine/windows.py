@@ -27,6 +27,7 @@ DOUBTED = 2  # refusals that it takes against a window that is known exactly
 PROBED = 3  # every such request is aimed past what refusals taught; from the third refusal on every sixth, and so on
 _TIGHTER = 0.9  # of what was refused, where the error names no limit
 SCOPES = 1_000  # and models, of which it is remembered what the store, or a server, said of them
+_AT = " at "  # a model and by whom it is served
 LEAST_WINDOW = 2_048  # tokens: a model that takes less than this has another trouble
 
 
@@ -37,20 +38,14 @@ class LearnedLimit(NamedTuple):
     refusals: int = 0
     at: int = 0  # when the newest was, in seconds
     others: Mapping[str, int] = {}  # limits on bytes, images and messages
+    guessed: bool = False  # no number was named: it is a little less than what was refused
 
     @classmethod
     def from_json(cls, kept: Mapping[str, Any]) -> "LearnedLimit":
         """As a store has it; what an older version wrote has no age, and counts no more."""
         counts = {what: n for what, n in kept.items() if isinstance(n, int) and n > 0}
-        own = {what: counts.pop(what, 0) for what in ("tokens", "refusals", "at")}
-        return cls(**own, others=counts)
-
-    def told(self) -> str:
-        """For people."""
-        limits = {"tokens": self.tokens, **self.others} if self.tokens else self.others
-        day = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.at)) if self.at else "by an older version"
-        many = f", refused {self.refusals} times" if self.refusals > 1 else ""
-        return f"{', '.join(f'{most:,} {what}' for what, most in limits.items())}{many}, last {day}"
+        tokens, refusals, at = (counts.pop(what, 0) for what in ("tokens", "refusals", "at"))
+        return cls(tokens, refusals, at, counts)
 
     def to_json(self) -> dict[str, int]:
         """As a store keeps it; nothing, where no limit is left."""
@@ -61,7 +56,13 @@ class LearnedLimit(NamedTuple):
 
 def place_of(frame: Frame) -> str:
     """By what a model is known there where it is served: what one upstream refuses says nothing of others."""
-    return f"{frame.model} at {frame.served}" if frame.served else frame.model
+    return f"{frame.model}{_AT}{frame.served}" if frame.served else frame.model
+
+
+def parted(place: str) -> tuple[str, str]:
+    """The model and by whom it is served, where somebody said so."""
+    model, at, by = place.rpartition(_AT)
+    return (model, by) if at else (place, "")
 
 
 class ModelWindows:
@@ -178,7 +179,7 @@ class ModelWindows:
         self._probed.pop(frame.model, None)
         limit = self._once_more(self._guessed.get((scope, place), LearnedLimit()))
         tighter = max(LEAST_WINDOW, int(_TIGHTER * refused))
-        limit = limit._replace(tokens=min(tighter, limit.tokens or tighter), refusals=limit.refusals + 1)
+        limit = limit._replace(tokens=min(tighter, limit.tokens or tighter), refusals=limit.refusals + 1, guessed=True)
         self._guessed[scope, place] = limit
         return tighter
 
@@ -204,8 +205,14 @@ class ModelWindows:
         return [(KIND, place, limit.to_json())] if limit and wrong else []
 
     async def all_learned(self, scope: Scope) -> Mapping[str, LearnedLimit]:
-        """What refusals taught in a scope, by model and upstream."""
-        return {place: limit for place, limit in (await self._taught(scope)).items() if limit.tokens or limit.others}
+        """What refusals taught in a scope and still counts, by model and upstream; also by those of other processes."""
+        kept = await self._store.learned(scope, KIND)
+        found = {place: LearnedLimit.from_json(limit) for place, limit in kept.items()}
+        for (whose, place), guess in self._guessed.items():
+            limit = found.get(place, LearnedLimit())
+            if whose == scope and (not limit.tokens or guess.tokens < limit.tokens):
+                found[place] = guess._replace(others=limit.others)
+        return {p: x for p, x in found.items() if (x.tokens or x.others) and self._now() - x.at < AGE}
 
     async def forget(self, scope: Scope, place: str) -> None:
         """Believe nothing of what refusals taught of a model at an upstream."""

@@ -20,7 +20,7 @@ from clew.page.context import Handler, PageContext, form
 from clew.page.conversation import ConversationPages
 from clew.page.guard import COOKIE, PageGuard
 from clew.page.overall import SummaryWriters
-from clew.page.overview import OverviewPages
+from clew.page.overview import FORGET, OverviewPages
 from clew.page.rendering import secured
 
 ONE = "/clew/c/{branch}"
@@ -52,6 +52,8 @@ class Page:
             "/clew/search": many.search,
             "/clew/overall": many.overall,
             "/clew/overall/everything": many.everything,
+            "/clew/limits": many.limits,
+            FORGET: many.ask_forget,
             "/clew/live": many.live,
             ONE: one.conversation,
             f"{ONE}/head": one.head,
@@ -65,10 +67,11 @@ class Page:
             f"{ONE}/act/{{act}}": one.ask,
         }
         routes = [Route(path, self._guarded(handler), methods=["GET"]) for path, handler in shown.items()]
-        acting = Route(f"{ONE}/act/{{act}}", self._guarded(one.do), methods=["POST"])
+        acts = {f"{ONE}/act/{{act}}": one.do, FORGET: many.forget}
+        acting = [Route(path, self._guarded(handler), methods=["POST"]) for path, handler in acts.items()]
         key = Route("/clew/key", self._take_key, methods=["POST"])
         static = Mount("/clew/static", StaticFiles(directory=str(files("clew.page") / "static")))
-        self._app = Starlette(routes=[*routes, acting, key, static])
+        self._app = Starlette(routes=[*routes, *acting, key, static])
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         await self._app(scope, receive, send)

@@ -39,6 +39,12 @@ class PageContext:
         """A template as an answer."""
         return HTMLResponse(await rendering.render(template, token=self.guard.token(scope), **values), status)
 
+    async def done(self, scope: Scope, told: str) -> Response:
+        """That something was done, which all that is shown of it hears."""
+        reply = await self.show("done.html", scope, told=told)
+        reply.headers["hx-trigger"] = "changed"
+        return reply
+
     def subject(self, request: Request, scope: Scope, branch: str = "") -> Subject:
         """The conversation that a request is about."""
         return Subject(self.engine, scope, branch or request.path_params["branch"], self.instructions)

@@ -128,15 +128,13 @@ class ConversationPages:
         on, act = self._page.subject(request, scope), request.path_params["act"]
         await on.newest()
         effect = await _act(act).ask(on, request.query_params)
-        return await self._page.show("act.html", scope, effect=effect, act=act, on=on)
+        return await self._page.show("act.html", scope, effect=effect, address=f"/clew/c/{on.branch}/act/{act}")
 
     async def do(self, request: Request, scope: Scope) -> Response:
         on = self._page.subject(request, scope)
         await on.newest()
         told = await _act(request.path_params["act"]).do(on, await form(request))
-        reply = await self._page.show("done.html", scope, told=told)
-        reply.headers["hx-trigger"] = "changed"
-        return reply
+        return await self._page.done(scope, told)
 
 
 def _act(name: str) -> PageAct:

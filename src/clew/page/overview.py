@@ -7,12 +7,17 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from clew.core.items import Scope
+from clew.errors import NotFound
+from clew.page.acting import ActEffect, FormField
 from clew.page.changes import Changes, stamp
-from clew.page.context import LISTED, PageContext, number
+from clew.page.context import LISTED, PageContext, form, number
 from clew.page.listing import Listing
 from clew.page.overall import SummaryWriters, by_day, by_model, everything
+from clew.screens.limits import ToldLimit, told_limits
+from clew.screens.lines import words
 from clew.sessions.sessions import Sessions
 
+FORGET = "/clew/limits/forget"
 FOUND = 40  # texts that a search shows
 
 
@@ -63,13 +68,43 @@ class OverviewPages:
             "writer": self._page.engine.settings.writer is not None,
             "drafted": self._summaries.drafted(scope),
             "declined": self._summaries.declined(scope),
-            "limits": sorted((await self._page.engine.limits.windows.all_learned(scope)).items()),
+            "limits": await told_limits(self._page.engine.limits.windows, scope),
         }
         return await self._page.show("overall.html", scope, days=days, models=models, sessions=sessions, **values)
 
     async def everything(self, request: Request, scope: Scope) -> Response:
         sums = await everything(self._page.savings, scope, await self._page.store.sessions(scope))
         return await self._page.show("overall_sums.html", scope, sums=sums)
+
+    async def limits(self, request: Request, scope: Scope) -> Response:
+        found = await told_limits(self._page.engine.limits.windows, scope)
+        return await self._page.show("limits.html", scope, limits=found)
+
+    async def ask_forget(self, request: Request, scope: Scope) -> Response:
+        """What it would be to forget a limit; nothing changes."""
+        told = await self._limit(scope, request.query_params.get("place", ""))
+        effect = ActEffect(
+            "Forget this limit",
+            (
+                f"{words(told.name, 160)}: {told.limits}.",
+                "The next request uses the window that is known otherwise. If it is refused again, clew folds the "
+                "history, asks once more, and has learned the limit anew.",
+            ),
+            "Forget",
+            (FormField("place", "", told.place, hidden=True),),
+        )
+        return await self._page.show("act.html", scope, effect=effect, address=FORGET)
+
+    async def forget(self, request: Request, scope: Scope) -> Response:
+        told = await self._limit(scope, (await form(request)).get("place", ""))
+        await self._page.engine.limits.windows.forget(scope, told.place)
+        return await self._page.done(scope, "Forgotten.")
+
+    async def _limit(self, scope: Scope, place: str) -> ToldLimit:
+        for told in await told_limits(self._page.engine.limits.windows, scope):
+            if told.place == place:
+                return told
+        raise NotFound("this limit is not known any more")
 
     async def live(self, request: Request, scope: Scope) -> Response:
         branch, seen = request.query_params.get("branch") or None, request.query_params.get("seen", "")
