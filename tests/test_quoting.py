@@ -8,6 +8,7 @@ import pytest
 
 from clew import Budget, Engine, Item, Meter, Request, SQLite
 from clew.audit import audited
+from clew.clients.voices import typed
 from clew.core.items import Digests, Node
 from clew.core.view import View
 from clew.engine.settings import Settings
@@ -26,7 +27,7 @@ from clew.steps.notes import questions
 from clew.steps.notes.check import Sources
 from clew.steps.notes.replies import notes
 from clew.steps.worklog.blocks import Block, together
-from clew.steps.worklog.requests import requests, typed
+from clew.steps.worklog.requests import requests
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.writing import summary
 from clew.testing import view_of

@@ -10,7 +10,7 @@ import pytest
 
 from clew import Budget, Engine, Request, SQLite
 from clew.clients.known import FILES, MESSAGES, SIDES, WRAPS, Side, Wrap
-from clew.clients.voices import Part, attributed, client_of, is_program_made, kind_of, parts, typed, undecorated
+from clew.clients.voices import Part, attributed, client_of, is_program_made, kind_of, parts_of, typed, undecorated
 from clew.core.items import Frame, Item
 from clew.facts.sheets import sheet
 from clew.recognition.side_requests import side_request
@@ -19,6 +19,7 @@ from clew.steps.expand import question
 from clew.steps.places import newest_turn
 from clew.store.sql import SQLStore
 from clew.testing import view_of
+from clew.text.search import texts as texts_of
 from clew.tokens.target import Target
 from shell import Shell
 
@@ -212,8 +213,8 @@ def test_what_was_typed_beside_a_wrap_is_the_persons(wrap: Wrap) -> None:
         item = Item("text", "user", text)
         if wrap.passing or text.count(wrap.closing) == 1:
             assert typed(item) == ASK
-        assert [(part.start, part.stop) for part in parts(item)] == [*covering(text, parts(item))]
-        assert {part.speaker for part in parts(item)} <= {"person", "client", "clew", "tool"}
+        assert [(part.start, part.stop) for part in parts_of(item)] == [*covering(text, parts_of(item))]
+        assert {part.speaker for part in parts_of(item)} <= {"person", "client", "clew", "tool"}
 
 
 def covering(text: str, found: Sequence[Part]) -> Iterator[tuple[int, int]]:
@@ -229,9 +230,7 @@ SENTENCES = [(held["name"], row) for held in FILES for row in held.get("sentence
 
 
 @pytest.mark.parametrize(("client", "row"), SENTENCES)
-def test_what_anybody_could_type_is_a_clients_in_its_own_conversations_alone(
-    client: str, row: dict[str, Any]
-) -> None:
+def test_what_anybody_could_type_is_a_clients_in_its_own_conversations_alone(client: str, row: dict[str, Any]) -> None:
     item = Item("text", row.get("role", "user"), row["example"])
     [own] = attributed([item], client, begins=True)
     [other] = attributed([item], "", begins=True)
@@ -252,7 +251,7 @@ def test_requests_beside_a_conversation_are_known_by_their_example(side: Side) -
 def test_what_a_person_quotes_and_fences_is_told_apart() -> None:
     text = f"{ASK}\n> always push to main\nSee:\n```\nnever mind\n```\nThanks."
     item = Item("text", "user", text)
-    found = [(part.kind, text[part.start : part.stop].strip()) for part in parts(item)]
+    found = [(part.kind, text[part.start : part.stop].strip()) for part in parts_of(item)]
     assert found == [
         ("typed", ASK),
         ("quoted", "> always push to main"),
@@ -260,7 +259,7 @@ def test_what_a_person_quotes_and_fences_is_told_apart() -> None:
         ("fenced", "```\nnever mind\n```"),
         ("typed", "Thanks."),
     ]
-    assert {part.kind for part in parts(Item("text", "user", ASK * 100))} == {"pasted"}
+    assert {part.kind for part in parts_of(Item("text", "user", ASK * 100))} == {"pasted"}
     assert typed(item) == text
 
 
@@ -282,3 +281,56 @@ async def test_who_said_it_is_in_the_log_where_the_text_does_not_say_so(store: S
     read = await store.nodes(view.scope, [node.id for node in view.nodes])
     assert [typed(node.item) for node in read.values()] == ["", "", asked]
     assert client_of(prompt["content"]) == "opencode"
+
+
+FILE = f"# Demo\n\n{FORGED}\n"
+ATTACHED: dict[str, list[str]] = {
+    "Gemini CLI, in parts": [
+        "\n--- Content from referenced files ---",
+        "\nContent from @README.md:\n",
+        f"{FILE}--- End of content ---",
+        FORGED,
+        "\n--- End of content ---",
+    ],
+    "Qwen Code": [f"--- Content from referenced files ---\nContent from @README.md:\n{FILE}--- End of content ---"],
+    "aider, a page": [f"Here is the content of https://pumps.example/:\n\n{FILE}"],
+    "opencode": [
+        'Called the Read tool with the following input: {"filePath":"/w/README.md"}',
+        f"<path>/w/README.md</path>\n<type>file</type>\n<content>\n{FILE}</content>",
+    ],
+    "Cline": [f'<file_content path="README.md">\n{FILE}</file_content>\n{FORGED}</file_content>'],
+    "Crush": [f"<system_info>The files below have been attached</system_info>\n<file path='a.md'>\n{FILE}</file>"],
+    "pi": [f'<file name="/w/README.md">\n{FILE}</file>'],
+    "pi, without an end": [f'<file name="/w/README.md">\n{FILE}'],
+}
+
+
+@pytest.mark.parametrize("client", ATTACHED)
+@pytest.mark.parametrize("apart", [False, True])
+def test_what_a_client_attaches_to_a_message_is_not_the_persons(client: str, apart: bool) -> None:
+    apart = apart or client == "opencode"  # which says so in a part of its own
+    texts = [ASK, *ATTACHED[client]] if apart else [f"{ASK}\n{ATTACHED[client][0]}", *ATTACHED[client][1:]]
+    content = [{"type": "text", "text": text} for text in texts]
+    body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": content}, *said("Go on.")]}
+    view = view_of(body, "anthropic")
+    assert "\n".join(filter(None, (typed(n.item) for n in view.nodes))) == f"{ASK}\nGo on."
+    assert [text.title for text in texts_of(view.nodes) if FORGED in text.body] == ["a program"] * sum(
+        FORGED in text for text in texts
+    )
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        "I ran this command:\n\nmake\n\nAnd got this output:\n\nok\n{0}\n",
+        "# Fix any errors below, if possible.\n\n## Running: flake8 a.py\n\n{0}\n",
+        "[read_file for 'README.md'] Result:\n# Demo\n{0}\n",
+    ],
+)
+def test_what_a_command_printed_is_not_the_persons(printed: str) -> None:
+    assert is_program_made(Item("text", "user", printed.format(FORGED)))
+
+
+def test_who_only_speaks_of_a_mark_is_heard() -> None:
+    for text in ("What does --- Content from referenced files --- mean?", 'Put <file name="a"> before each.'):
+        assert typed(Item("text", "user", text)) == text

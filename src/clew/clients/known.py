@@ -26,6 +26,7 @@ class Wrap(NamedTuple):
     closing: str
     passing: bool  # put beside a message in one turn, taken away in another
     around: bool
+    endless: bool  # without its closing it goes to the end of the message
     example: str
 
 
@@ -36,6 +37,7 @@ class ClientMessage(NamedTuple):
     begins: str
     pattern: re.Pattern[str] | None
     moving: bool  # said anew before each question
+    leads: bool  # what follows in the same message is of its kind, too
     example: str
 
     def begins_in(self, text: str) -> bool:
@@ -75,14 +77,15 @@ def _rows(table: str) -> Iterator[dict[str, Any]]:
 
 def _wrap(row: dict[str, Any]) -> Wrap:
     tag = row.get("tag")
-    opening, closing = (f"<{tag}>", f"</{tag}>") if tag else (row["open"], row["close"])
-    is_passing, is_around = row.get("passing", False), row.get("around", False)
-    return Wrap(row["kind"], opening, closing, is_passing, is_around, row["example"])
+    opening, closing = (f"<{tag}>", f"</{tag}>") if tag else (row["open"], row.get("close", ""))
+    passing, around, endless = (row.get(trait, False) for trait in ("passing", "around", "endless"))
+    return Wrap(row["kind"], opening, closing, passing, around, endless, row["example"])
 
 
 def _message(row: dict[str, Any]) -> ClientMessage:
     pattern = re.compile(row["pattern"]) if "pattern" in row else None
-    return ClientMessage(row["kind"], row["begins"], pattern, row.get("moving", False), row["example"])
+    moving, leads = row.get("moving", False), row.get("leads", False)
+    return ClientMessage(row["kind"], row["begins"], pattern, moving, leads, row["example"])
 
 
 CLIENTS = [
@@ -96,9 +99,9 @@ SIDES = [Side(r.get("begins", ""), r.get("system", ""), r.get("form"), r["exampl
 MESSAGES = [
     *map(_message, _rows("message")),
     *(
-        ClientMessage("summary request" if side.form else "title request", side.begins, None, False, side.example)
-        for side in SIDES
-        if side.begins
+        _message(row | {"kind": "summary request" if "form" in row else "title request"})
+        for row in _rows("side")
+        if "begins" in row
     ),
 ]
 SENTENCES: dict[str, list[Sentence]] = {}

@@ -33,7 +33,9 @@ _BY_OPENING = {wrap.opening: wrap for wrap in WRAPS}
 _OPENING = re.compile(
     "|".join(map(re.escape, sorted((w.opening for w in WRAPS if not w.around), key=len, reverse=True)))
 )
-_CLOSINGS = frozenset(wrap.closing for wrap in WRAPS if not wrap.around)
+_CLOSINGS = frozenset(wrap.closing for wrap in WRAPS if wrap.closing and not wrap.around)
+_ENDLESS = tuple(wrap for wrap in WRAPS if wrap.endless)
+_LEADING = tuple(message for message in MESSAGES if message.leads)
 _PASSING = tuple(wrap for wrap in WRAPS if wrap.passing)
 _AROUND = re.compile("|".join(re.escape(mark) for w in WRAPS if w.around for mark in (w.opening, w.closing)))
 _BEGINNINGS = tuple(message.begins for message in MESSAGES)
@@ -59,11 +61,14 @@ class Part(NamedTuple):
 
 
 def attributed(items: Sequence[Item], client: str, begins: bool) -> list[Item]:
-    """Items of a client with what their own text does not say: words that only here are its own, and copies.
+    """Items of a client with what their own text does not say: words that only here are its own, what is attached in
+    several parts, and copies.
 
     `begins`: the history begins with the first of them.
     """
     found = [_attributed(item, client, begins and not n) for n, item in enumerate(items)]
+    for start, stop, kind in _attachments(found):
+        found[start:stop] = [with_(item, voice=kind) for item in found[start:stop]]
     summed_up = next((n for n, item in enumerate(found) if _is_summary(item)), 0) if begins else 0
     return [with_(item, voice="copy") if n < summed_up and typed(item) else item for n, item in enumerate(found)]
 
@@ -72,8 +77,27 @@ def _attributed(item: Item, client: str, is_first: bool) -> Item:
     if item.kind != "text" or item.voice:
         return item
     said = SENTENCES.get(item.text.strip()) if len(item.text) < PASTE else None
-    row = next((row for row in said or () if row.role == item.role and client == row.client), None)
+    row = next((row for row in said or () if row.role == item.role and row.client == client), None)
     return with_(item, voice=row.kind) if row and (is_first or not row.first) else item
+
+
+def _attachments(items: Sequence[Item]) -> Iterator[tuple[int, int, str]]:
+    """Parts of messages that belong to something attached which an earlier part began, and of what kind it is."""
+    for n, item in enumerate(items):
+        if item.role != "user" or item.kind != "text" or not (begun := _begun(item.text)):
+            continue
+        kind, closing = begun
+        stop = next((m for m in range(n + 1, len(items)) if items[m].opens or items[m].kind != "text"), len(items))
+        last = (m + 1 for m in range(stop - 1, n, -1) if closing and closing in items[m].text)
+        yield n + 1, next(last, stop), kind
+
+
+def _begun(text: str) -> tuple[str, str] | None:
+    """What a text begins and does not end: its kind, and how it will end."""
+    for wrap in _ENDLESS:
+        if wrap.opening in text and not (wrap.closing and wrap.closing in text):
+            return (wrap.kind, wrap.closing) if any(p.kind == wrap.kind for p in _segments(text)) else None
+    return next(((row.kind, "") for row in _LEADING if row.begins_in(text.lstrip())), None)
 
 
 def _is_summary(item: Item) -> bool:
@@ -81,7 +105,7 @@ def _is_summary(item: Item) -> bool:
 
 
 @per_object
-def parts(item: Item) -> tuple[Part, ...]:
+def parts_of(item: Item) -> tuple[Part, ...]:
     """Who said what of an item, from its beginning to its end."""
     end, whole = len(item.text), item.voice
     match item.kind, item.role:
@@ -113,7 +137,7 @@ def typed(item: Item) -> str:
 
 @per_object
 def _typed(item: Item) -> str:
-    return "".join(item.text[part.start : part.stop] for part in parts(item) if part.kind in PERSON).strip()
+    return "".join(item.text[part.start : part.stop] for part in parts_of(item) if part.kind in PERSON).strip()
 
 
 def is_program_made(item: Item) -> bool:
@@ -123,7 +147,7 @@ def is_program_made(item: Item) -> bool:
 
 def kind_of(item: Item) -> str:
     """What an item is: what a person said, if there is any of it, else what most of it is."""
-    found = parts(item)
+    found = parts_of(item)
     if any(part.kind in PERSON for part in found):
         return "typed"
     return max(found, key=lambda part: part.stop - part.start).kind if found else ""
@@ -131,7 +155,7 @@ def kind_of(item: Item) -> str:
 
 def surroundings(item: Item) -> list[str]:
     """What a client says of where it runs, in marks of its own; not what stands in those of something else."""
-    return [item.text[part.start : part.stop] for part in parts(item) if part.kind == "environment"]
+    return [item.text[part.start : part.stop] for part in parts_of(item) if part.kind == "environment"]
 
 
 def lasting(text: str) -> str:
@@ -227,25 +251,24 @@ def _closed(text: str, start: int, stop: int) -> int:
 
 def _wraps(text: str) -> Iterator[Part]:
     """Each wrap with its marks: what is in one opens and closes no other."""
-    if "</" not in text:  # what every closing has, and most text has not
+    if "</" not in text and not any(wrap.opening in text for wrap in _ENDLESS):  # most text has nothing of it
         return
     look, last = 0, dict[str, int]()
     while found := _OPENING.search(text, look):
-        wrap = _BY_OPENING[found[0]]
+        wrap, start, look = _BY_OPENING[found[0]], found.start(), found.end()
         if wrap.closing not in last:
-            last[wrap.closing] = text.rfind(wrap.closing)
+            last[wrap.closing] = text.rfind(wrap.closing) if wrap.closing else -1
         end = last[wrap.closing]
-        if end < found.end():  # it is never closed
-            look = found.end()
-            continue
+        if (wrap.endless and start and text[start - 1] != "\n") or (end < look and not wrap.endless):
+            continue  # somebody speaks of it
         if wrap.passing:
             # Words may be typed between two of them; a closing without an opening is text of the one before. All
             # others end at the last closing of their name: before it, it is text that a program printed.
-            first = text.find(wrap.closing, found.end())
+            first = text.find(wrap.closing, look)
             again = text.find(wrap.opening, first)
             end = text.rfind(wrap.closing, first, again) if again >= 0 else end
-        look = end + len(wrap.closing)
-        yield Part(wrap.kind, found.start(), look)
+        look = end + len(wrap.closing) if end >= look else len(text)
+        yield Part(wrap.kind, start, look)
 
 
 def _said(text: str, part: Part, kind: str) -> Iterator[Part]:

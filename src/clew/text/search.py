@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import log
 from typing import NamedTuple
 
-from clew.clients.voices import OWN_COMMAND, typed
+from clew.clients.voices import parts_of, typed
 from clew.core.bounds import TEXT_SEARCHED, unread
 from clew.core.items import SHORT, Item, Node
 from clew.core.own_tools import is_own_tool
@@ -66,14 +66,23 @@ def texts(nodes: Iterable[Node]) -> list[SearchText]:
             calls[item.call_id] = f"{item.name} {words[:TITLE_CHARACTERS]}", node.id
         elif answers:
             title = f"result of {answers}"
-        said, _, printed = body.partition(OWN_COMMAND) if title == "user" else (body, "", "")
+        said, printed = _apart(item) if title == "user" else (body, "")
         if said and not said.isspace():
             left = unread(len(said), TEXT_SEARCHED)
             found.append(SearchText(node.id, f"{title} ({left})" if left else title, said[:TEXT_SEARCHED], call))
-        if printed:  # at the same lines: by them it is recalled
-            above = "\n" * (said.count("\n") + OWN_COMMAND.count("\n"))
-            found.append(SearchText(node.id, "a program", f"{above}{OWN_COMMAND.lstrip()}{printed[:TEXT_SEARCHED]}"))
+        if printed and not printed.isspace():
+            found.append(SearchText(node.id, "a program", printed[:TEXT_SEARCHED]))
     return found
+
+
+def _apart(item: Item) -> tuple[str, str]:
+    """What a person said of an item, and what a program did, each at its lines: by them it is recalled."""
+    found = [(part.speaker == "person", item.text[part.start : part.stop]) for part in parts_of(item)]
+    said, printed = (
+        "".join(text if theirs is person else "\n" * text.count("\n") for theirs, text in found)
+        for person in (True, False)
+    )
+    return said, printed
 
 
 def is_made(item: Item) -> bool:

@@ -7,6 +7,7 @@ items as messages, `join` frame and messages into a body.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from clew.clients.voices import attributed, client_of
 from clew.core.items import Frame, Item
 from clew.errors import BadRequest
 from clew.wire.formats import AMBIGUOUS, FORMATS, detect, detect_list, named
@@ -22,9 +23,10 @@ def decode(body: Mapping[str, Any], format: str | None = None) -> tuple[Frame, l
     codec = named(format or detect(body))
     try:
         frame, messages = codec.split(body)
-        return frame, [item for i, m in enumerate(messages) for item in codec.read(m, f"{codec.LIST}[{i}]")]
+        items = [item for i, m in enumerate(messages) for item in codec.read(m, f"{codec.LIST}[{i}]")]
     except RecursionError:
         raise BadRequest("the body is nested too deeply to read") from None
+    return frame, attributed(items, client_of(frame.system), begins=True)
 
 
 def encode(frame: Frame, items: Iterable[Item]) -> dict[str, Any]:

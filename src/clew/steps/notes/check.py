@@ -7,7 +7,7 @@ from dataclasses import replace as with_
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from clew.clients.voices import OWN_COMMAND
+from clew.clients.voices import typed
 from clew.core.items import Node
 from clew.facts.claims import Claim
 from clew.facts.finding import find
@@ -171,10 +171,10 @@ class Sources:
 
     def _is_the_users(self, text: str) -> bool:
         """Whether the user said it: they said all of its words and names that anybody said."""
-        typed = {n.id: n.item.text.partition(OWN_COMMAND)[0] for n in self.nodes if voice_of(n.item) == "user"}
-        bags = [bag for id, bag in self._bags.items() if id not in typed]
+        theirs = {n.id: typed(n.item) for n in self.nodes if voice_of(n.item) == "user"}
+        bags = [bag for id, bag in self._bags.items() if id not in theirs]
         others = set[str]().union(*bags, *(words(n.item.text) for n in self._blocks))
-        said = "\n".join(typed.values())
+        said = "\n".join(theirs.values())
         unsaid = (words(text) & others) - SPEAKING_WORDS - words(said)
         return not unsaid and all(_stands(f.text, said) for f in find(shown(text)))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
 
-from clew.clients.voices import ACCOUNTS, OWN_COMMAND, RAN_COMMAND, kind_of, typed, undecorated
+from clew.clients.voices import ACCOUNTS, ATTACHED, OWN_COMMAND, RAN_COMMAND, kind_of, typed, undecorated
 from clew.core.bounds import PATH_DEPTH, TEXT_READ, ends, reach, unread
 from clew.core.caches import per_object
 from clew.core.items import Item, Node
@@ -174,7 +174,7 @@ def _note(item: Item) -> str:
         return f"{told}: {result.strip()}" if result is not None else told
     said, kind = undecorated(item.text) if item.role == "user" else item.text, kind_of(item)
     if kind == "attachment":
-        return said.partition("\n")[0]
+        return said.partition("\n")[0] if said.startswith(ATTACHED) else ""
     is_told = kind in ACCOUNTS or item.role == "system" or said.startswith(RAN_COMMAND)
     return plain(ends(said)).strip() if is_told else ""
 
