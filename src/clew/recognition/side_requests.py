@@ -45,18 +45,19 @@ _AGENTS: dict[str, SummaryForm | None] = {
     "You are an expert software engineer that generates concise, one-line Git commit messages": None,
 }
 # How the first message begins once a client has replaced its own past by a summary.
-_ASKED_FIRST = "What did we do so far?"  # the summary is the answer to it
+ASKED_FIRST = "What did we do so far?"  # the summary is the answer to it
 _CONTINUED = (
     "This session is being continued from a previous conversation",
     "Another language model started to solve this problem and produced a summary",
     "The conversation history before this point was compacted into the following summary",
-    _ASKED_FIRST,
+    ASKED_FIRST,
     "Some of the conversation history has been summarized to free up context",
     "I spoke to you previously about a number of things.",
     SNAPSHOT,
 )
 _TRIGGER = "compaction_trigger"  # the item by which a client asks its provider to do it
 FIRST = 16  # items among which the message with the summary is: reminders may stand before it
+LEADING = 512  # the same while nobody has answered yet: Codex keeps all that the user said before it
 
 
 def side_request(frame: Frame, items: Sequence[Item]) -> SideRequest | None:
@@ -97,10 +98,16 @@ def is_continued(items: Sequence[Item]) -> bool:
     return summary_at(items) is not None
 
 
-def summary_at(items: Sequence[Item]) -> int | None:
-    """Where in a history the summary is by which its client replaced what came before; None where there is none."""
-    for n, item in enumerate(items[:FIRST]):
+def summary_at(items: Sequence[Item], before: int = 0, is_answered: bool = False) -> int | None:
+    """Where in a history the summary is by which its client replaced what came before; None where there is none.
+
+    `before`: so many items stand before these; `is_answered`: and answers among them.
+    """
+    for n, item in enumerate(items[:LEADING]):
+        is_answered |= item.role == "assistant"
+        if is_answered and n + before >= FIRST:
+            return None
         said = item.text.lstrip() if item.kind == "text" and item.role == "user" else ""
         if said.startswith(_CONTINUED):
-            return n + 1 if said.startswith(_ASKED_FIRST) and n + 1 < len(items) else n
+            return n + 1 if said.startswith(ASKED_FIRST) and n + 1 < len(items) else n
     return None

@@ -91,7 +91,16 @@ OPENINGS = (
     "Generate a new <state_snapshot>",
     "Critically evaluate the <state_snapshot>",
     "You are the component that summarizes",
+    # What opencode says in the user's place after a compaction, and what Codex's developer messages begin with.
+    "Continue if you have next steps, or stop and ask for clarification if you are unsure how to proceed.",
+    "<skills_instructions>",
+    "<permissions instructions>",
+    "<collaboration_mode>",
+    "<apps_instructions>",
+    "<plugins_instructions>",
 )
+# What clients have the assistant say to a summary that they put before it; nobody was asked.
+ACKNOWLEDGED = ("Got it. Thanks for the additional context!", "Ok.")
 
 # How messages begin that aider puts before each question anew, the answers that it makes up to them included.
 MOVING = (
@@ -183,6 +192,11 @@ def _wraps(text: str) -> Iterator[tuple[str, int, int]]:
             end = text.rfind(closing, first, again) if again >= 0 else end
         look = end + len(closing)
         yield opening[0], opening.start(), look
+
+
+def is_acknowledgement(text: str) -> bool:
+    """Whether a client has the assistant say it to a summary."""
+    return text.strip() in ACKNOWLEDGED
 
 
 def is_program_made(text: str) -> bool:
