@@ -78,9 +78,8 @@ def _since(session: _Session, before: Sequence[Node], asked: set[str]) -> list[N
     """What is new in a session."""
     if session.summary is None:
         return session.nodes
-    head, tail = session.nodes[: session.summary], session.nodes[session.summary + 1 :]
-    while tail and is_acknowledgement(tail[0].item.text) and tail[0].item.role == "assistant":
-        tail = tail[1:]
+    head, tail = session.nodes[: session.summary], [*_people_s(session.nodes[session.summary + 1 :], is_begun=True)]
+    before = [*_people_s(before, is_begun=True)]
     opened = {text[:CUT_COPY] for text in asked}
     kept = list[Node]()
     for node in head:
@@ -112,14 +111,15 @@ def _key(node: Node) -> tuple[str, ...]:
     return item.kind, item.role, typed(item) or item.text
 
 
-def _people_s(nodes: Sequence[Node]) -> Iterator[Node]:
+def _people_s(nodes: Sequence[Node], is_begun: bool = False) -> Iterator[Node]:
     """Without instructions and what only a provider reads: a client says those again by itself."""
-    is_begun = False
     for node in nodes:
         item = node.item
         is_begun |= item.role == "assistant" or bool(typed(item))
         if item.kind not in ("text", "call", "result", "media"):
             continue
         if item.role == "system" and (not is_begun or is_program_made(item.text)):
+            continue
+        if item.role == "assistant" and item.kind == "text" and is_acknowledgement(item.text):
             continue
         yield node

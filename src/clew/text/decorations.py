@@ -91,16 +91,19 @@ OPENINGS = (
     "Generate a new <state_snapshot>",
     "Critically evaluate the <state_snapshot>",
     "You are the component that summarizes",
-    # What opencode says in the user's place after a compaction, and what Codex's developer messages begin with.
+    # What opencode says in the user's place after a compaction, and further down Codex in developer messages.
     "Continue if you have next steps, or stop and ask for clarification if you are unsure how to proceed.",
+    "Continue with the prior task using the context above.",  # Qwen Code, the same
+    "This is the Qwen Code. We are setting up the context for our chat.",
+    "This is the Gemini CLI. We are setting up the context for our chat.",
     "<skills_instructions>",
     "<permissions instructions>",
     "<collaboration_mode>",
     "<apps_instructions>",
     "<plugins_instructions>",
 )
-# What clients have the assistant say to a summary that they put before it; nobody was asked.
-ACKNOWLEDGED = ("Got it. Thanks for the additional context!", "Ok.")
+# What clients have the assistant say to what they put before it; nobody was asked.
+ACKNOWLEDGED = ("Got it. Thanks for the additional context!", "Got it. Thanks for the context!", "Ok.")
 
 # How messages begin that aider puts before each question anew, the answers that it makes up to them included.
 MOVING = (
@@ -195,7 +198,7 @@ def _wraps(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def is_acknowledgement(text: str) -> bool:
-    """Whether a client has the assistant say it to a summary."""
+    """Whether a client has the assistant say it to what it put before."""
     return text.strip() in ACKNOWLEDGED
 
 
