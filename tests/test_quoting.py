@@ -12,7 +12,7 @@ from clew.clients.voices import typed
 from clew.core.items import Digests, Node
 from clew.core.view import View
 from clew.engine.settings import Settings
-from clew.gateway.compacting import SUMMED_UP, noted, told
+from clew.gateway.compacting import SUMMED_UP, told
 from clew.hooks.putting_back import dropped
 from clew.mcp.answers import Answers
 from clew.mcp.brief import passage
@@ -88,7 +88,7 @@ async def test_nothing_but_their_messages_is_told_as_the_users(format: str, flag
     heard = [("a summary", summary(view.nodes, size)) for size in (20_000, 2_000_000)]
     heard += in_blocks(await PRESETS["summarizing"]()(view, Target.of(Budget(20_000, 300, tail=300), METER)))
     heard += handed_over(view, "The parser is done.")
-    heard += [("an answered compaction", told(view, 10_000_000)), ("what came before", noted(view))]
+    heard += [("an answered compaction", told(view, 10_000_000))]
     assert sum(len(MARK.findall(text)) for _, text in heard) > len(made), "else there is nothing to see"
     assert found(heard, made) == set()
 

@@ -118,7 +118,7 @@ def parts_of(item: Item) -> tuple[Part, ...]:
         case _, "assistant" if not whole:
             whole = "filler" if is_moving(item.text) or _is_filler(item) else "answer"
         case _, "system" if not whole:
-            whole = "instructions"
+            return tuple(part._replace(kind="system") if part.kind in PERSON else part for part in _read(item.text, ""))
     if whole in ("", "copy"):
         return tuple(_read(item.text, whole))
     return (Part(whole, 0, end),)

@@ -1,12 +1,16 @@
 """What hosts ask and say of where conversations come from."""
 
 from collections.abc import Sequence
+from dataclasses import replace as with_
 
-from clew.core.items import Frame, Item, Scope
+from clew.core.items import BESIDE, Frame, Item, Scope
+from clew.core.view import View
+from clew.engine.conversation import WholeConversation, whole_conversation
 from clew.engine.turns import Turns
 from clew.recognition.continuation import SHARED_NAMES
 from clew.recognition.proof import Past, answer_mark
 from clew.store.records import Origin
+from clew.store.shapes import NOBODY
 
 
 class Lineage:
@@ -34,6 +38,21 @@ class Lineage:
     async def may_look(self, scope: Scope, branch: str, origin: Origin | None) -> bool:
         """Whether a history that says all that this branch does may see what the branch saw of others before it."""
         return await self._turns.reach(scope, origin).may_look(await self._store.load(scope, branch))
+
+    async def whole(self, scope: Scope, branch: str, until: int) -> WholeConversation:
+        """All that was said on a branch until an event, and before it as far as that is proven."""
+        return await whole_conversation(self._turns.reach(scope), await self._store.load(scope, branch, until))
+
+    async def cite(self, view: View, told: View) -> None:
+        """Let what stand-ins of another view stand for be recalled on this branch, by the ids that they name.
+
+        That view was shown to somebody who goes on from it; on the branch itself nothing changes.
+        """
+        edits = [with_(edit, evidence={BESIDE: (NOBODY,)}) for edit in told.edits]
+        if edits:
+            await self._turns.record(view.scope, view.branch, [*edits])
+        if edits and (branch := self._turns.branches.get(view.scope, view.branch)):
+            self._turns.branches.forget(view.scope, branch)  # its view does not know of them
 
     async def answered(self, scope: Scope, past: Past, text: str) -> None:
         """Remember what a client was answered that compacts: a history that begins with it goes on from there."""

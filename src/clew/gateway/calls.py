@@ -35,7 +35,6 @@ from clew.gateway.speakers import KnownConversation, NamedConversation, speaker
 from clew.gateway.upstreams import Upstreams, model_of
 from clew.recognition.side_requests import SideRequest, side_request
 from clew.store.waiting import patience
-from clew.tokens import counter_for
 from clew.wire.convert.tools import declared
 
 # The provider has the history, and it cannot be seen.
@@ -188,7 +187,7 @@ class ModelCalls:
         if text is None:
             return None
         streamed = bool(frame.body.get("stream")) if call.streamed is None else call.streamed
-        spent = counter_for(frame.model, frame.format).text(text)
+        spent = own_answers.Spent.of(await asked.body(), text, frame.model, frame.format)
         if side.form == "item":
             return own_answers.responses([self.seals.sealed(scope, text)], frame.model, streamed, spent)
         alt = "sse" if "alt=sse" in asked.query else ""
@@ -215,7 +214,7 @@ class ModelCalls:
 
     def _paused(self, wanted: ManagedRequest, text: str) -> GatewayReply:
         model = str(wanted.body.get("model"))
-        spent = counter_for(model, "anthropic").text(text)
+        spent = own_answers.Spent.of(wanted.raw, text, model, "anthropic")
         return own_answers.compaction(text, model, bool(wanted.body.get("stream")), spent)
 
     async def compact(self, asked: GatewayRequest, scope: Scope) -> GatewayReply | None:
@@ -233,7 +232,7 @@ class ModelCalls:
         text = await self._summary(scope, speaker(asked, raw).name, (side, frame, items))
         if text is None:
             return None
-        spent = counter_for(frame.model, frame.format).text(text)
+        spent = own_answers.Spent.of(raw, text, frame.model, frame.format)
         item = self.seals.sealed(scope, text)
         return own_answers.responses([item], frame.model, False, spent, "response.compaction")
 

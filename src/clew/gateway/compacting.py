@@ -1,39 +1,45 @@
 """A client's own compaction, answered from the log: no model is asked, and nothing is lost."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from dataclasses import replace as with_
 
 from clew import wire
 from clew.clients.voices import OWN_COMMAND, typed, undecorated
 from clew.core import rawjson
+from clew.core.edits import NO_EDITS
 from clew.core.items import Frame, Item, Node, Scope
-from clew.core.view import View
+from clew.core.view import Swap, View
 from clew.engine.engine import Engine, Request
 from clew.errors import Conflict, NotFound
 from clew.exchange.answers import AnswerReader
 from clew.exchange.transport import Chunks
 from clew.gateway.http import GatewayReply
 from clew.gateway.quotes import Quotes
-from clew.recognition.proof import NOBODYS, Past, has_log_line, log_line, taken
+from clew.recognition.proof import NOBODYS, Past, log_line, taken
 from clew.recognition.side_requests import SideRequest, side_request
+from clew.steps.lines import preview
 from clew.steps.protocol import Step
 from clew.steps.summarize import briefed
 from clew.steps.worklog.log import SILENT
 from clew.steps.worklog.wording import indented
 from clew.store.records import Origin
 from clew.text.framing import neutral
+from clew.text.quoting import unvoiced
 from clew.tokens.target import Target
 
 # How long an answered summary is: its share of a window, and tokens at least and at most. Aider asks again if a summary
 # takes more than half of what it allows its history, a 16th of the window.
 LENGTHS = {"full": (0.08, 2_000, 12_000), "brief": (0.02, 400, 3_000)}
 VERBATIM_SHARE = 0.4  # of those, for the newest of what was said, word for word
-EARLIER_SHARE = 0.5  # as much again, at most, for what earlier summaries stood for
+RESULTS_SHARE = 0.25  # of those, for what came back
+ASKED_SHARE = 0.5  # and for what the user asked
+EARLIER_SHARE = 0.5  # as much again, at most, for a model's account of what cannot be looked up
+RESULTS = 3  # that may stand there at length, with an equal share each
 CHARACTERS = 3  # in a token, at least, of such texts
 LONGEST_LINE = 400  # characters
-EARLIER = "What was done before that, from the log:"
+ACCOUNT = "What came before, as a model told it (a record, not orders):"
 
 
 Beside = tuple[SideRequest, Frame, list[Item]]
@@ -63,6 +69,24 @@ class Brief:
         return await self.step(view, aimed.to(target.frame + self.size + min(newest, self.size)))
 
 
+@dataclass(frozen=True)
+class InShort:
+    """A step that has the two ends of long results in their place, before another one does its part."""
+
+    step: Step
+    size: int
+
+    async def __call__(self, view: View, target: Target) -> View:
+        most = int(RESULTS_SHARE / RESULTS * self.size * CHARACTERS)
+        long = (i for i, n in enumerate(view.nodes) if n.item.kind == "result" and len(n.item.text) > most)
+        swaps = [Swap(i, i + 1, [_ends(view, i, most)]) for i in long]
+        return await self.step(view.replace_all(swaps, by=self), target)
+
+
+def _ends(view: View, at: int, most: int) -> Item:
+    return preview(view.nodes[at].item, view.short(at, at + 1), most * 2 // 3, most // 3)
+
+
 class Compactions:
     """Answers what clients ask when they compact by themselves."""
 
@@ -90,15 +114,17 @@ class Compactions:
         window = (await self._engine.limits.target(scope, view.frame)).window
         step = briefed(self._engine.settings.step, focus)
         share, shortest, longest = LENGTHS["brief" if side.form == "brief" else "full"]
-        brief = Brief(step, min(longest, max(shortest, int(share * window))))
-        try:
-            view = await self._engine.compact(view, step=brief, method="client")
-        except (NotFound, Conflict):  # somebody took a turn meanwhile, as Copilot does: this one is not written down
-            view = await self._engine.preview(view, step=brief)
-        before = _middle_out(await self._before(view), int(EARLIER_SHARE * brief.size) * CHARACTERS)
-        said = told(view, int(VERBATIM_SHARE * brief.size) * CHARACTERS)
+        size = min(longest, max(shortest, int(share * window)))
+        whole = await self._engine.lineage.whole(scope, view.branch, view.seq)
+        with suppress(NotFound, Conflict):  # somebody took a turn meanwhile, as Copilot does: it is not written down
+            view = await self._engine.compact(view, step=Brief(step, size), method="client")
+        # What is told is written from what was said in all sessions: no summary is made of another one.
+        said = with_(view, nodes=tuple(whole.nodes), edits=NO_EDITS, branch="", behind={}, pinned=frozenset())
+        said = await self._engine.preview(said, step=Brief(InShort(step, size), size))
+        await self._engine.lineage.cite(view, said)
         past = await self._past(view)
-        text = "\n\n".join([*([f"{EARLIER}\n{before}"] if before else []), said, log_line(view.digests, past)])
+        parts = [accounted(whole.account, size), told(said, size), log_line(view.digests, past)]
+        text = "\n\n".join(filter(None, parts))
         await self._engine.lineage.answered(scope, past, text)
         return text
 
@@ -115,18 +141,6 @@ class Compactions:
         store = self._engine.store
         then, now = [await store.load(view.scope, view.branch, until) for until in (view.seq, None)]
         return Past(view.branch, now.seq - 1 if now.said == then.said else view.seq)
-
-    async def _before(self, view: View) -> str:
-        """What is left of the conversations that this one goes on from by a summary, the oldest first."""
-        store, parts, at = self._engine.store, list[str](), view.branch
-        for id, last in await store.ancestry(view.scope, view.branch):
-            began = await store.sessions(view.scope, at)
-            if not began or began[-1].cause != "compaction":  # a sub-agent has a past of its own
-                break
-            called = (await store.load(view.scope, id, last)).frame  # one that was only ever summed up has none
-            parts.append(noted(await self._engine.view(view.scope, id, last, None if called else view.frame)))
-            at = id
-        return "\n".join(part for part in reversed(parts) if part)
 
     async def whose(
         self, scope: Scope, session: str | None, side: SideRequest, frame: Frame, items: Sequence[Item]
@@ -198,9 +212,9 @@ async def _listened(chunks: Chunks, reader: AnswerReader, learn: Callable[[], Aw
         yield held
 
 
-def told(view: View, most: int) -> str:
-    """A view as one text: its log, and the newest of what was said in so many characters; what is older, in short."""
-    parts, verbatim, lines = list[str](), False, _in_room(view, most)
+def told(view: View, size: int) -> str:
+    """A view as one text, for which there are so many tokens: its log, and what was said last as it was said."""
+    parts, verbatim, lines = list[str](), False, _in_room(view, size * CHARACTERS)
     for node in view.nodes:
         if node.item.kind == "summary" and node.item.text.endswith(SILENT):
             continue
@@ -216,28 +230,22 @@ def told(view: View, most: int) -> str:
 
 
 def _in_room(view: View, most: int) -> dict[str, str]:
-    """What was said, the newest as long as there is room; no step shortens what came back last. Wishes stay whole."""
+    """What was said, the newest as long as there is room for its kind; what is older, in short."""
+    left = {"result": int(RESULTS_SHARE * most), "asked": int(ASKED_SHARE * most), "": int(VERBATIM_SHARE * most)}
     found = dict[str, str]()
-    left = most
     for node in reversed(view.nodes):
-        line = _middle_out(_line(node), most)
-        if len(line) > left and (node.item.role != "user" or node.item.kind != "text"):
-            line = _middle_out(line, LONGEST_LINE)
-        left -= len(line)
+        kind = "result" if node.item.kind == "result" else "asked" if typed(node.item) else ""
+        line = _line(node)
+        line = _middle_out(line, max(LONGEST_LINE, left[kind]))
+        left[kind] -= len(line)
         found[node.id] = line
     return found
 
 
-def noted(view: View) -> str:
-    """A view in short: its log, what was asked, and what was called, without what came back."""
-    lines = list[str]()
-    for node in view.nodes:
-        item = node.item
-        if item.kind == "summary":
-            lines += [] if item.text.endswith(SILENT) else [item.text]
-        elif item.kind in ("text", "call") and not has_log_line(item.text):
-            lines.append(_line(node)[:LONGEST_LINE])
-    return "\n".join(filter(None, lines))
+def accounted(account: str, size: int) -> str:
+    """What a model wrote of what came before, where that cannot be looked up: an account, and told as one."""
+    text = _middle_out(account.strip(), int(EARLIER_SHARE * size * CHARACTERS))
+    return f"{ACCOUNT}\n  {_quote(unvoiced(text))}" if text else ""
 
 
 def _middle_out(text: str, most: int) -> str:

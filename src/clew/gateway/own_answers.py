@@ -2,18 +2,34 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from clew.core import rawjson
 from clew.gateway.http import GatewayReply, json_reply, just
 from clew.gateway.managed_answers import compaction_events, telling
+from clew.tokens import counter_for
 
 Block = dict[str, Any]
 
 
-def answer(text: str, format: str, model: str, streamed: bool, spent: int, alt: str = "") -> GatewayReply:
-    """What a client gets that asked for text; `spent` are the tokens of it."""
+CHARACTERS = 4  # in a token, more or less, of a request
+
+
+class Spent(NamedTuple):
+    """Tokens as a provider would have counted them: Qwen Code takes no summary that did not read what it stands for."""
+
+    read: int
+    written: int
+
+    @classmethod
+    def of(cls, raw: bytes, text: str, model: str, format: str) -> "Spent":
+        """By a request and its answer."""
+        return cls(max(1, len(raw) // CHARACTERS), counter_for(model, format).text(text))
+
+
+def answer(text: str, format: str, model: str, streamed: bool, spent: Spent, alt: str = "") -> GatewayReply:
+    """What a client gets that asked for text."""
     match format:
         case "anthropic":
             block = {"type": "text", "text": text}
@@ -33,7 +49,7 @@ def _sse(events: Iterator[tuple[str, Mapping[str, Any]]], end: bytes = b"") -> G
     return GatewayReply(200, headers, just(b"".join(parts) + end))
 
 
-def compaction(text: str, model: str, streamed: bool, spent: int) -> GatewayReply:
+def compaction(text: str, model: str, streamed: bool, spent: Spent) -> GatewayReply:
     """What a client of Anthropic's gets that wants to look at a summary before it goes on."""
     block: Block = {"type": "compaction", "content": text}
     reply = _messages(block, compaction_events(text), "compaction", model, streamed, spent)
@@ -48,9 +64,14 @@ def _text_events(text: str) -> list[Block]:
     ]
 
 
-def _messages(block: Block, growing: list[Block], stop: str, model: str, streamed: bool, spent: int) -> GatewayReply:
+def _messages(block: Block, growing: list[Block], stop: str, model: str, streamed: bool, spent: Spent) -> GatewayReply:
     message = {"id": f"msg_{uuid4().hex}", "type": "message", "role": "assistant", "model": model}
-    usage = {"input_tokens": 1, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": spent}
+    usage = {
+        "input_tokens": spent.read,
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": 0,
+        "output_tokens": spent.written,
+    }
     ended = {"stop_reason": stop, "stop_sequence": None}
     if not streamed:
         return json_reply(rawjson.dumps({**message, "content": [block], **ended, "usage": usage}))
@@ -70,9 +91,9 @@ def _messages(block: Block, growing: list[Block], stop: str, model: str, streame
     return _sse((event["type"], event) for event in events)
 
 
-def _chat(text: str, model: str, streamed: bool, spent: int) -> GatewayReply:
+def _chat(text: str, model: str, streamed: bool, spent: Spent) -> GatewayReply:
     about = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": model}
-    usage = {"prompt_tokens": 1, "completion_tokens": spent, "total_tokens": spent + 1}
+    usage = {"prompt_tokens": spent.read, "completion_tokens": spent.written, "total_tokens": sum(spent)}
     if not streamed:
         said = {"role": "assistant", "content": text}
         choice = {"index": 0, "message": said, "finish_reason": "stop", "logprobs": None}
@@ -101,14 +122,14 @@ def _message(text: str) -> Block:
     }
 
 
-def responses(output: list[Block], model: str, streamed: bool, spent: int, kind: str = "response") -> GatewayReply:
+def responses(output: list[Block], model: str, streamed: bool, spent: Spent, kind: str = "response") -> GatewayReply:
     """A response of OpenAI's with these items."""
     usage = {
-        "input_tokens": 1,
+        "input_tokens": spent.read,
         "input_tokens_details": {"cached_tokens": 0},
-        "output_tokens": spent,
+        "output_tokens": spent.written,
         "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": spent + 1,
+        "total_tokens": sum(spent),
     }
     about: Block = {"id": f"resp_{uuid4().hex}", "object": kind, "created_at": int(time.time()), "model": model}
     whole = {**about, "status": "completed", "output": output, "usage": usage, "error": None}
@@ -137,10 +158,14 @@ def _item(item: Block, index: int) -> Iterator[Block]:
     yield {"type": "response.output_item.done", **place, "item": item}
 
 
-def _gemini(text: str, model: str, streamed: bool, spent: int, alt: str) -> GatewayReply:
+def _gemini(text: str, model: str, streamed: bool, spent: Spent, alt: str) -> GatewayReply:
     said = {
         "candidates": [{"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": "STOP", "index": 0}],
-        "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": spent, "totalTokenCount": spent + 1},
+        "usageMetadata": {
+            "promptTokenCount": spent.read,
+            "candidatesTokenCount": spent.written,
+            "totalTokenCount": sum(spent),
+        },
         "modelVersion": model,
         "responseId": uuid4().hex,
     }

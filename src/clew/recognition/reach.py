@@ -7,7 +7,7 @@ from typing import NamedTuple
 from clew.core.items import Digests, Item, Scope
 from clew.recognition.continuation import Recognition
 from clew.recognition.proof import ANSWER_MARKS, LEAST_ANSWER, Past, answered, logged
-from clew.recognition.side_requests import FIRST, summary_at
+from clew.recognition.side_requests import FIRST, LEADING, summary_at
 from clew.store.protocol import Store
 from clew.store.records import ClientEdit
 from clew.store.trace import Trace
@@ -64,7 +64,7 @@ class ProvenPast:
         changed = [event for event in found.events if isinstance(event, ClientEdit)]
         if not before.tie:
             return named and self.parent is None and not changed and await self._has_answer(trace)
-        places = [n for n, p in enumerate(trace.said[: 2 * FIRST]) if before.tie in (p.id, trace.alias.get(p.id))]
+        places = [n for n, p in enumerate(trace.said[: 2 * LEADING]) if before.tie in (p.id, trace.alias.get(p.id))]
         kept = any(all(_keeps(event, n, before.tie) for event in changed) for n in places)
         # A summary that another one has got since then is proof no more.
         return kept and ((known and before.signed) or bool((await self._looked_up(trace)).tie))
@@ -85,7 +85,7 @@ class ProvenPast:
         branches = frozenset(id for id, _ in await self.store.ancestry(self.scope, trace.branch))
         if not branches:
             return Before()
-        first = [p.id for p in trace.said[:FIRST]]
+        first = [p.id for p in trace.said[: max(FIRST, min(LEADING, trace.calls[0][1] if trace.calls else LEADING))]]
         nodes = await self.store.nodes(self.scope, first)
         items = [nodes[id].item for id in first]
         past, at = await self.summed_up(items, named=True)

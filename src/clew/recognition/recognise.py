@@ -11,7 +11,7 @@ from clew.recognition.client_edits import ENOUGH, evidence
 from clew.recognition.continuation import SHARED_NAMES, Continuation, Recognition, Sent
 from clew.recognition.reach import ProvenPast
 from clew.recognition.reading import Entry, chained, unfold
-from clew.recognition.side_requests import FIRST, Aside, aside, summary_at
+from clew.recognition.side_requests import Aside, aside, summary_at
 from clew.secrets.guard import Guard
 from clew.store.protocol import Store
 from clew.store.records import ClientEdit, Event, Fork, Origin, Said
@@ -30,7 +30,8 @@ def _may_continue(beside: Aside | None, trace: Trace) -> bool:
 
 def _replaces(trace: Trace, sent: Sent, offset: int = 0) -> bool:
     """Whether a client has put a summary in the place of what was said on this branch."""
-    at = summary_at(sent.items[: max(0, FIRST - offset)])
+    is_answered = offset > (trace.calls[0][1] if trace.calls else 0)
+    at = summary_at(sent.items, offset, is_answered)
     return at is not None and all(place.content != sent.contents[at] for place in trace.said)
 
 

@@ -23,9 +23,10 @@ SNAPSHOT = "<state_snapshot>"  # with which such a summary begins
 # What a user types may begin so, too: then it is answered on a branch of its own, and nothing else is different.
 _REQUESTS = {side.begins: side.form for side in SIDES if side.begins}
 _AGENTS = {side.system: side.form for side in SIDES if side.system}
-_ASKED_FIRST = "What did we do so far?"  # the summary is the answer to it
+ASKED_FIRST = "What did we do so far?"  # the summary is the answer to it
 _TRIGGER = "compaction_trigger"  # the item by which a client asks its provider to do it
 FIRST = 16  # items among which the message with the summary is: reminders may stand before it
+LEADING = 512  # the same while nobody has answered yet: Codex keeps all that the user said before it
 
 
 def side_request(frame: Frame, items: Sequence[Item]) -> SideRequest | None:
@@ -66,12 +67,18 @@ def is_continued(items: Sequence[Item]) -> bool:
     return summary_at(items) is not None
 
 
-def summary_at(items: Sequence[Item]) -> int | None:
-    """Where in a history the summary is by which its client replaced what came before; None where there is none."""
-    for n, item in enumerate(items[:FIRST]):
+def summary_at(items: Sequence[Item], before: int = 0, is_answered: bool = False) -> int | None:
+    """Where in a history the summary is by which its client replaced what came before; None where there is none.
+
+    `before`: so many items stand before these; `is_answered`: and answers among them.
+    """
+    for n, item in enumerate(items[:LEADING]):
+        is_answered |= item.role == "assistant"
+        if is_answered and n + before >= FIRST:
+            return None
         if item.kind != "text" or item.role != "user":
             continue
-        if item.text.lstrip().startswith(_ASKED_FIRST):
+        if item.text.lstrip().startswith(ASKED_FIRST):
             return min(n + 1, len(items) - 1)
         if kind_of(item) == "summary":
             return n

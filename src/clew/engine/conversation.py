@@ -1,0 +1,124 @@
+"""A conversation over all of its sessions, as one history: what was said before a client's compactions, and since.
+
+What came before is followed by proof alone: the summary with which a session begins says what it is of. That summary,
+and what a client keeps beside it of what was said before, were said already: they are no part of the history.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from clew.clients.voices import kind_of, typed
+from clew.core.items import Node
+from clew.engine.recall import remembered
+from clew.recognition.proof import logged
+from clew.recognition.reach import ProvenPast
+from clew.recognition.side_requests import ASKED_FIRST, summary_at
+from clew.store.trace import Trace
+
+SESSIONS = 100  # that are followed back
+CHARACTERS = 20_000_000  # of them, read in all: what is older is told as the summary of it tells it
+CUT_COPY = 200  # characters by which a copy that its client cut is known
+_CUT = "truncated"  # the word that stands where it did
+
+
+class WholeConversation(NamedTuple):
+    """What was said in all sessions, the oldest first, and what a model wrote of what nobody can look up."""
+
+    nodes: list[Node]
+    account: str = ""
+
+
+class _Session(NamedTuple):
+    nodes: list[Node]
+    summary: int | None  # where the summary is that it goes on from
+    is_proven: bool = False  # and of what
+
+
+async def whole_conversation(reach: ProvenPast, trace: Trace) -> WholeConversation:
+    """All that was said on a branch and, as far as that is proven, before it."""
+    sessions, seen, left = list[_Session](), {trace.branch}, CHARACTERS
+    while True:
+        nodes = await _said(reach, trace)
+        items = [node.item for node in nodes]
+        past, at = await reach.summed_up(items, named=trace.session is not None)
+        left -= sum(len(item.text) for item in items)
+        if past is None or past.branch in seen or left < 0 or len(sessions) == SESSIONS:
+            sessions.append(_Session(nodes, summary_at(items)))
+            break
+        sessions.append(_Session(nodes, at, is_proven=True))
+        seen.add(past.branch)
+        trace = await reach.store.load(reach.scope, past.branch, past.seq)
+    sessions.reverse()
+    first = sessions[0]
+    account = "" if first.summary is None else first.nodes[first.summary].item.text
+    return WholeConversation(_once(sessions, reach), account)
+
+
+async def _said(reach: ProvenPast, trace: Trace) -> list[Node]:
+    places = await remembered(reach.store, reach.scope, [trace])
+    nodes = await reach.store.nodes(reach.scope, [place.id for place in places])
+    return [nodes[place.id] for place in places]
+
+
+def _once(sessions: Sequence[_Session], reach: ProvenPast) -> list[Node]:
+    """What was said in these, each thing once, without what clients and clew put there."""
+    found, asked, before = dict[str, Node](), set[str](), list[Node]()
+    for session in sessions:
+        new = _since(session, before, asked)
+        for node in _people_s(new):
+            if not (node.item.kind == "text" and logged(reach.digests, node.item.text)):  # no answer is a source
+                found.setdefault(node.id, node)
+        asked |= {said for node in new if (said := typed(node.item))}
+        before = session.nodes
+    return list(found.values())
+
+
+def _since(session: _Session, before: Sequence[Node], asked: set[str]) -> list[Node]:
+    """What is new in a session."""
+    if session.summary is None:
+        return session.nodes
+    head, tail = session.nodes[: session.summary], [*_people_s(session.nodes[session.summary + 1 :], is_begun=True)]
+    before = [*_people_s(before, is_begun=True)]
+    opened = {text[:CUT_COPY] for text in asked}
+    kept = list[Node]()
+    for node in head:
+        said = typed(node.item)
+        is_copy = said in asked or (_CUT in said and said[:CUT_COPY] in opened)
+        if said and not is_copy and said != ASKED_FIRST:
+            kept.append(node)
+    return [*kept, *(tail[_overlap(tail, before) :] if session.is_proven else tail)]
+
+
+def _overlap(tail: Sequence[Node], before: Sequence[Node]) -> int:
+    """How many of the first of these are the last of what was said before: clients keep the newest word for word."""
+    new, old = [_key(node) for node in tail[: len(before)]], [_key(node) for node in before[-len(tail) :]]
+    # As Knuth, Morris and Pratt look for a word: how much of its beginning ends here.
+    keys, reach = [*new, None, *old], [0]
+    for key in keys[1:]:
+        many = reach[-1]
+        while many and keys[many] != key:
+            many = reach[many - 1]
+        reach.append(many + (keys[many] == key))
+    return reach[-1] if old and new else 0
+
+
+def _key(node: Node) -> tuple[str, ...]:
+    """What is the same in a copy; of what a client has shortened since, the id of its call."""
+    item = node.item
+    if item.kind in ("call", "result") and item.call_id:
+        return item.kind, item.call_id
+    return item.kind, item.role, typed(item) or item.text
+
+
+def _people_s(nodes: Sequence[Node], is_begun: bool = False) -> Iterator[Node]:
+    """Without instructions and what only a provider reads: a client says those again by itself."""
+    for node in nodes:
+        item = node.item
+        is_begun |= item.role == "assistant" or bool(typed(item))
+        if item.kind not in ("text", "call", "result", "media"):
+            continue
+        if item.role == "system" and (not is_begun or kind_of(item) != "system"):
+            continue
+        if kind_of(item) == "filler":  # clients have the assistant say such, too
+            continue
+        yield node
