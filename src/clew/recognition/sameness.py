@@ -10,7 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from clew.core.align import Match
-from clew.core.items import SHORT, Item, canonical
+from clew.core.items import Item, canonical
+from clew.core.pointers import POINTER
 from clew.recognition.shortening import is_shortened
 from clew.text.decorations import is_moving, is_passing, lasting
 
@@ -117,7 +118,7 @@ def _beside(wire: Mapping[str, Any] | None) -> list[str]:
     return found
 
 
-_STANDS = re.compile(rf"\[[^\[\]\n]{{0,400}}\brecall [0-9a-f]{{{SHORT}}}")
+_STANDS = re.compile(rf"\[[^\[\]\n]{{0,400}}{POINTER}")
 
 
 def is_aside(item: Item) -> bool:
