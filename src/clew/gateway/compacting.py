@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from dataclasses import replace as with_
 
 from clew import wire
+from clew.agent.control.pointers import recall_name, with_names
 from clew.core import rawjson
 from clew.core.items import Frame, Item, Node, Scope
 from clew.core.view import View
-from clew.engine.engine import Engine, Request
+from clew.engine.engine import Engine, Request, body
 from clew.errors import Conflict, NotFound
 from clew.exchange.answers import AnswerReader
 from clew.exchange.transport import Chunks
@@ -67,8 +68,9 @@ class Brief:
 class Compactions:
     """Answers what clients ask when they compact by themselves."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, recall: str = "") -> None:
         self._engine = engine
+        self._recall = recall  # its name in the host, where requests do not show it
         self._quotes = Quotes(engine)
 
     async def summary(
@@ -96,10 +98,11 @@ class Compactions:
             view = await self._engine.compact(view, step=brief, method="client")
         except (NotFound, Conflict):  # somebody took a turn meanwhile, as Copilot does: this one is not written down
             view = await self._engine.preview(view, step=brief)
-        before = _middle_out(await self._before(view), int(EARLIER_SHARE * brief.size) * CHARACTERS)
-        said = told(view, int(VERBATIM_SHARE * brief.size) * CHARACTERS)
+        recall = self._recall or recall_name(body(view), view)
+        before = _middle_out(await self._before(view, recall), int(EARLIER_SHARE * brief.size) * CHARACTERS)
+        said = told(with_names(view, recall), int(VERBATIM_SHARE * brief.size) * CHARACTERS)
         past = await self._past(view)
-        text = "\n\n".join([*([f"{EARLIER}\n{before}"] if before else []), said, log_line(view.digests, past)])
+        text = "\n\n".join([*([f"{EARLIER}\n{before}"] if before else []), said, log_line(view.digests, past, recall)])
         await self._engine.lineage.answered(scope, past, text)
         return text
 
@@ -117,7 +120,7 @@ class Compactions:
         then, now = [await store.load(view.scope, view.branch, until) for until in (view.seq, None)]
         return Past(view.branch, now.seq - 1 if now.said == then.said else view.seq)
 
-    async def _before(self, view: View) -> str:
+    async def _before(self, view: View, recall: str) -> str:
         """What is left of the conversations that this one goes on from by a summary, the oldest first."""
         store, parts, at = self._engine.store, list[str](), view.branch
         for id, last in await store.ancestry(view.scope, view.branch):
@@ -125,7 +128,8 @@ class Compactions:
             if not began or began[-1].cause != "compaction":  # a sub-agent has a past of its own
                 break
             called = (await store.load(view.scope, id, last)).frame  # one that was only ever summed up has none
-            parts.append(noted(await self._engine.view(view.scope, id, last, None if called else view.frame)))
+            then = await self._engine.view(view.scope, id, last, None if called else view.frame)
+            parts.append(noted(with_names(then, recall)))
             at = id
         return "\n".join(part for part in reversed(parts) if part)
 

@@ -44,7 +44,7 @@ class PluginConversations:
         self._threads = Recent[str, Thread](PLUGIN_THREADS)
         self._marked = Recent[str, bool](PLUGIN_THREADS)
         self._reported = Recent[str, str](PLUGIN_THREADS)
-        self._compactions = Compactions(engine)
+        self._compactions = Compactions(engine, name_in(client))
 
     async def answer(self, asked: PluginQuestion) -> PluginAnswer:
         """What a question comes to. Raises `ClewError`."""

@@ -76,6 +76,7 @@ class ContextController:
         when: str = "",
         how: str = "",
         offer: bool = True,
+        steer: bool = True,
         tell: bool = True,
         recall: str = "",
     ) -> None:
@@ -84,6 +85,7 @@ class ContextController:
         self.when = when  # raises `BadRequest` for what would be too late
         self.how = how
         self._offer = offer
+        self._steer = steer  # whether an agent that decides is offered tools to act, beside those to look
         self.recall = recall
         self._tell = tell  # how full the window is, to an agent that decides
         self._running = 0
@@ -153,7 +155,9 @@ class ContextController:
 
     def _offering(self, request: Request | Addition) -> dict[str, Any]:
         """What becomes of a request: the tools on offer are in it, and who decides."""
-        tools = offered(self.method, _is_of_subagent(request), self.when, self.how) if self._offer else []
+        tools = offered(self.method, not self._steer or _is_of_subagent(request), self.when, self.how)
+        if not self._offer:
+            tools = []
         method = "auto" if _is_of_subagent(request) else self.method  # who is told nothing cannot decide
         decided = {"method": method, "cue": self._cue}
         if not tools:
@@ -164,7 +168,7 @@ class ContextController:
 
     def is_ours(self, name: str) -> bool:
         """Whether a tool is one of those that are run here."""
-        return self._offer and name in (STEERING if self.method == "llm" else LOOKING)
+        return self._offer and name in (STEERING if self.method == "llm" and self._steer else LOOKING)
 
     async def answer(self, view: View, name: str, given: Mapping[str, Any]) -> Outcome:
         """What a call of one of these tools gives back; what cannot be done is said, not raised."""
