@@ -82,7 +82,7 @@ def test_a_large_result_becomes_a_preview_and_its_id_recalls_it(home: Path) -> N
     assert shown.keys() == response.keys()
     assert len(shown["stdout"]) < 12_000
     assert shown["stdout"].startswith("line 0 of")
-    id = shown["stdout"].rpartition("[recall ")[2][:10]
+    id = shown["stdout"].rpartition("[mcp__clew__recall ")[2][:10]
     assert asyncio.run(recalled(home, id)) == BIG
     line = answer("claude-status", event(home, "", context_window={"used_percentage": 43.2}))
     assert line.startswith("clew · 43% used · 1 large result folded")
@@ -94,12 +94,12 @@ def test_results_of_mcp_tools_and_of_gemini_are_replaced_in_their_own_words(home
     given |= reported(home, "codex")
     told = json.loads(answer("codex", event(home, "PostToolUse", tool_response=content, **given)))
     [part] = told["hookSpecificOutput"]["updatedMCPToolOutput"]["content"]
-    assert "out of view; recall" in part["text"]
+    assert "out of view; mcp__clew__recall" in part["text"]
     response = {"llmContent": BIG, "returnDisplay": "x"}
     given = {"tool_name": "run_shell_command"} | reported(home, "gemini")
     told = json.loads(answer("gemini", event(home, "AfterTool", tool_response=response, **given)))
     assert told["decision"] == "deny"
-    assert "out of view; recall" in told["reason"]
+    assert "out of view; mcp_clew_recall" in told["reason"]
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_with_room_the_provider_hears_the_very_bytes(tmp_path: Path, way: str) -
     heard, got = [], []
     for wrapped in (False, True):
         with StrictProvider([Answer('{"ok": true}', reasoning="Hm.")]) as provider, plain_of(provider, format) as plain:
-            client = clew.wrap(plain, engine(tmp_path / "clew.db")) if wrapped else plain
+            client = clew.wrap(plain, engine(tmp_path / "clew.db"), tools=False) if wrapped else plain
             got.append(ask(client, body))
             heard.append([(h.raw, h.path, h.query) for h in provider.heard])
     assert heard[0] == heard[1]
@@ -99,7 +99,7 @@ async def test_so_it_is_with_clients_that_await(tmp_path: Path, format: str, way
     for wrapped in (False, True):
         with StrictProvider([Answer("Yes.", reasoning="Hm.")]) as provider:
             async with plain_of(provider, format, blocking=False) as plain:
-                client = clew.wrap(plain, engine(tmp_path / "clew.db")) if wrapped else plain
+                client = clew.wrap(plain, engine(tmp_path / "clew.db"), tools=False) if wrapped else plain
                 got.append(await way(client, body))
                 heard.append([h.raw for h in provider.heard])
     assert heard[0] == heard[1]

@@ -98,6 +98,7 @@ def compress(
     store: StorePath = None,
 ) -> None:
     """Compress a conversation to a size, and keep the originals for recall."""
+    from clew.agent.control.pointers import with_names
     from clew.compression import bounds
     from clew.core import rawjson
     from clew.engine.engine import Request, body
@@ -126,7 +127,7 @@ def compress(
     request = Request(talk.body, frame.format, scope, session)
     view = asyncio.run(_fitted(config, where, budget, meter.counter, request, focus))
     if no_store:
-        view = _without_ids(view)
+        view = with_names(view, "")  # nothing was kept that an id could bring back
     data = rawjson.visible(talk.written(body(view)))
     if out is None:
         typer.echo(data, nl=False)
@@ -156,22 +157,6 @@ async def _fitted(
         return await engine(config, store, budget, **given).prepare(request)
     finally:
         await store.close()
-
-
-def _without_ids(view: "View") -> "View":
-    """The view with no word of recall in its stand-ins: nothing was kept that an id could bring back."""
-    from clew.core.items import SHORT
-
-    made = view.stand_ins()
-    spans = [(edit.old, view.digests.handle(edit.old)) for edit in view.edits]
-    ids = {id[:SHORT] for old, handle in spans for id in (*old, handle)}
-    named = re.compile(rf"[;,]? ?\brecall (?:{'|'.join(ids) or '-'})(?: for all of it)?")
-    return replace(
-        view,
-        nodes=tuple(
-            replace(n, item=replace(n.item, text=named.sub("", n.item.text))) if n.id in made else n for n in view.nodes
-        ),
-    )
 
 
 def _told(draft: "Draft") -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from clew.config.kinds import ADDRESS, SWITCH, TEXT, TEXT_LIST, choice, count
+from clew.config.kinds import ADDRESS, SWITCH, SWITCH_OR_AUTO, TEXT, TEXT_LIST, choice, count
 from clew.config.setting import Setting
 
 PORT = 8377
@@ -55,7 +55,13 @@ class GatewayTable:
             "A client's own compaction: made needless, answered from the log when it comes, or left to its model",
         ),
     ] = "prevent"
-    tools: Annotated[bool, Setting(SWITCH, "Offer recall and search_history with the method auto, too")] = False
+    tools: Annotated[
+        bool | Literal["auto"],
+        Setting(
+            SWITCH_OR_AUTO,
+            "Offer recall and search_history with the method auto, too; auto: where clients take them well",
+        ),
+    ] = "auto"
     closed: Annotated[bool, Setting(SWITCH, "Refuse a request that clew fails on; else it goes on as it came")] = False
     hosts: Annotated[
         tuple[str, ...],

@@ -78,6 +78,10 @@ def _switched(text: str) -> bool:
     raise ValueError(text)
 
 
+def _switched_or_auto(text: str) -> bool | str:
+    return "auto" if text.strip().lower() == "auto" else _switched(text)
+
+
 def _listed(text: str) -> object:
     if text.lstrip().startswith("["):
         return tomllib.loads(f"list = {text}")["list"]
@@ -92,6 +96,7 @@ MODEL = ValueKind(
     lambda v: _plain(v) and (":" not in str(v) or _address(v)) and _askable(str(v)),
 )
 SWITCH = ValueKind("true or false", lambda v: isinstance(v, bool), _switched)
+SWITCH_OR_AUTO = ValueKind('"auto", true or false', lambda v: isinstance(v, bool) or v == "auto", _switched_or_auto)
 PRICE = ValueKind("US dollars for a million tokens, such as 2.5", lambda v: _number(v) and v >= 0, float)
 ADDRESSES = ValueKind(
     'a list of base URLs without passwords, such as ["http://127.0.0.1:11434"]',

@@ -1,10 +1,29 @@
-"""The names under which clients know clew's own tools: what stands in their answers was said before."""
+"""The names under which models know clew's own tools: what stands in their answers was said before."""
 
 SUMMARY_LINE = "[clew log "  # how the line begins by which clew signs a summary that it gives a client
+RECALL, SEARCH = "recall", "search_history"  # as clew offers them itself
 _PREFIXES = ("mcp__clew__", "mcp_clew_", "clew__", "clew_")  # of MCP servers and plugins
-_NAMES = ("search_history",)  # as clew offers it itself; others have a tool named recall, too
+_NAMES = (SEARCH,)  # others have a tool named recall, too
+# With what clients begin the names of tools of an MCP server that is called clew.
+MCP_PREFIXES = {
+    "claude": "mcp__clew__",
+    "codex": "mcp__clew__",
+    "gemini": "mcp_clew_",
+    "opencode": "clew_",
+    "qwen": "mcp__clew__",
+}
 
 
 def is_own_tool(name: str) -> bool:
     """Whether a call of this name asks clew."""
     return name.startswith(_PREFIXES) or name in _NAMES
+
+
+def is_own_recall(name: str) -> bool:
+    """Whether a tool of this name recalls, by an MCP server or a plugin of clew's."""
+    return name.startswith(_PREFIXES) and name.endswith(RECALL)
+
+
+def name_in(client: str, tool: str = RECALL) -> str:
+    """The name of a tool of `clew mcp` in a client; its own where nobody knows how the client names it."""
+    return MCP_PREFIXES.get(client, "") + tool

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from clew.core.items import PINS, SHORT, Item, Scope
 from clew.core.limits import Size
+from clew.core.pointers import pointer
 from clew.core.view import Swap, View
 from clew.errors import NotFound, OverBudget
 from clew.steps.lines import preview
@@ -174,4 +175,4 @@ def _fitted(id: str, who: str, text: str, target: Target, free: Size) -> Item | 
 
 
 def _quote(id: str, who: str, text: str) -> Item:
-    return Item("summary", "user", framed(text, f"pinned, from earlier, said by {who}; recall {id[:SHORT]}"))
+    return Item("summary", "user", framed(text, f"pinned, from earlier, said by {who}; {pointer(id[:SHORT])}"))

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from clew.core.items import SHORT, Node
+from clew.core.pointers import pointer
 from clew.facts.sheets import sheet
 from clew.facts.worth import FactTrace, trace, worths
 
@@ -74,4 +75,4 @@ def lines(found: CoverageLedger, most: int) -> Iterator[str]:
     total = len(found.fates)
     yield f"{total:,} facts: " + ", ".join(f"{found.count(state):,} {state}" for state in STATES)
     for fate in found.missing()[:most]:
-        yield f"{fate.worth:4.0%}  {fate.fact}  {fate.state}, recall {fate.id}"
+        yield f"{fate.worth:4.0%}  {fate.fact}  {fate.state}, {pointer(fate.id)}"

@@ -1,10 +1,10 @@
 """A call of a model, from a client to its provider and back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import aiohttp
 
@@ -14,7 +14,7 @@ from clew.catalog.stated import served
 from clew.core import rawjson
 from clew.core.items import Frame, Item, Scope
 from clew.engine.engine import Engine
-from clew.errors import BadRequest, ClewError, OverBudget, SecretFound, StoreError
+from clew.errors import BadRequest, OverBudget, SecretFound, StoreError
 from clew.exchange.exchange import Caller, Exchange, NotATurn
 from clew.exchange.gemini import with_model
 from clew.exchange.thread import warn
@@ -29,13 +29,13 @@ from clew.gateway.managing import ManagedRequest, ManagedThread, applied_edits, 
 from clew.gateway.methods import METHOD_HEADER, ConversationMethods
 from clew.gateway.metrics import Metrics
 from clew.gateway.native import compacted_by, with_beta
+from clew.gateway.offering import are_wanted, offerable
 from clew.gateway.seals import Seals
 from clew.gateway.settings import GatewaySettings
 from clew.gateway.speakers import KnownConversation, NamedConversation, speaker
 from clew.gateway.upstreams import Upstreams, model_of
 from clew.recognition.side_requests import SideRequest, side_request
 from clew.store.waiting import patience
-from clew.wire.convert.tools import declared
 
 # The provider has the history, and it cannot be seen.
 KEPT_ELSEWHERE = ("previous_response_id", "conversation", "cachedContent", "cached_content")
@@ -67,11 +67,10 @@ class ModelCalls:
         self._methods = ConversationMethods(engine)
         self.deciding = ContextController(engine, when=when, how=how)
         self.deciding.method = "llm"
-        self._looking = ContextController(engine)
-        self._looking.method = "auto"
         # In `answer` a client decides, whom nobody tells: clew acts only just before it is too late.
         self._plain = ContextController(engine, offer=False, tell=False)
-        self._plain.method = "llm" if settings.compaction == "answer" else "auto"
+        self._looking = ContextController(engine, steer=False, tell=False)
+        self._plain.method = self._looking.method = "llm" if settings.compaction == "answer" else "auto"
         self._hidden = HiddenAsides(engine.store.secret)
         self.spare = SpareEngine(engine)
 
@@ -106,8 +105,9 @@ class ModelCalls:
             self._failed(error)
             return own_answers.marked(await self._passed(line, outgoing))
         whose = KnownConversation(scope, who.name, method, origin)
+        offers = method == "llm" or are_wanted(self._settings.tools, asked.headers, given)
         try:
-            return await self._fitted(call, whose, given, line, outgoing, wanted)
+            return await self._fitted(call, whose, given, line, outgoing, wanted, offers)
         except NotATurn:
             pass
         # Rare, and read anew: what is new in it does not tell what it is about.
@@ -125,12 +125,13 @@ class ModelCalls:
         line: UpstreamLine,
         outgoing: Outgoing,
         edited: ManagedRequest | None,
+        offers: bool,
     ) -> GatewayReply:
         """The answer of a model to what fits its window."""
         controller, body, asides = self._plain, None, None
-        if whose.method == "llm" or self._settings.tools:
+        if offers:
             wanted = self.deciding if whose.method == "llm" else self._looking
-            if body := _offerable(given, call.format, wanted):
+            if body := offerable(given, call.format, wanted):
                 controller, asides = wanted, self._hidden.of(whose, wire.named(call.format).split(body)[0])
         summing = list[SideRequest]()  # where clients compact as they like
         check = partial(_check_kept, summing) if self._settings.compaction == "pass" else _check
@@ -282,16 +283,3 @@ def _check_kept(summing: list[SideRequest], frame: Frame, items: Sequence[Item])
 def is_elsewhere(frame: Frame) -> bool:
     """Whether a request goes on from a history that its provider keeps."""
     return any(map(frame.body.get, KEPT_ELSEWHERE))
-
-
-def _offerable(raw: bytes, format: str, controller: ContextController) -> Mapping[str, Any] | None:
-    """The body, where tools of clew's can be offered in it: one answer comes, and now, and no name is taken."""
-    try:
-        body = rawjson.loads(raw)
-        if not isinstance(body, dict) or body.get("n") not in (None, 1) or body.get("background"):
-            return None
-        names = declared(body, format)
-    except ClewError:
-        return None
-    # Who has no tools is asked for a text or an object, and nobody expects a call.
-    return body if names and not any(map(controller.is_ours, names)) else None

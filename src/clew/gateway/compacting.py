@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from dataclasses import replace as with_
 
 from clew import wire
+from clew.agent.control.pointers import recall_name, with_names
 from clew.clients.voices import OWN_COMMAND, typed, undecorated
 from clew.core import rawjson
 from clew.core.edits import NO_EDITS
 from clew.core.items import Frame, Item, Node, Scope
 from clew.core.view import Swap, View
-from clew.engine.engine import Engine, Request
+from clew.engine.engine import Engine, Request, body
 from clew.errors import Conflict, NotFound
 from clew.exchange.answers import AnswerReader
 from clew.exchange.transport import Chunks
@@ -90,8 +91,9 @@ def _ends(view: View, at: int, most: int) -> Item:
 class Compactions:
     """Answers what clients ask when they compact by themselves."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, recall: str = "") -> None:
         self._engine = engine
+        self._recall = recall  # its name in the host, where requests do not show it
         self._quotes = Quotes(engine)
 
     async def summary(
@@ -122,8 +124,13 @@ class Compactions:
         said = with_(view, nodes=tuple(whole.nodes), edits=NO_EDITS, branch="", behind={}, pinned=frozenset())
         said = await self._engine.preview(said, step=Brief(InShort(step, size), size))
         await self._engine.lineage.cite(view, said)
+        recall = self._recall or recall_name(body(view), view)
         past = await self._past(view)
-        parts = [accounted(whole.account, size), told(said, size), log_line(view.digests, past)]
+        parts = [
+            accounted(whole.account, size),
+            told(with_names(said, recall), size),
+            log_line(view.digests, past, recall),
+        ]
         text = "\n\n".join(filter(None, parts))
         await self._engine.lineage.answered(scope, past, text)
         return text

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 ClientCompaction = Literal["prevent", "answer", "pass"]
+OfferedTools = bool | Literal["auto"]
 
 
 @dataclass(frozen=True)
@@ -15,8 +16,9 @@ class GatewaySettings:
     """`prevent`: clew folds, and the client never needs to; `answer`: the client decides when, and clew answers from
     the log; `pass`: neither. In the first two, a compaction that a client asks for is answered from the log."""
 
-    tools: bool = False
-    """Whether tools to recall and search are offered where clew decides; where the agent does, they always are."""
+    tools: OfferedTools = "auto"
+    """Whether tools to recall and search are offered where clew decides; where the agent does, they always are.
+    `auto`: to clients that are known to take them well."""
 
     closed: bool = False
     """What happens to a request that clew fails on: `True`, it is refused; `False`, it goes on as it came."""

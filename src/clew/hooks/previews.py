@@ -10,6 +10,7 @@ from typing import Any
 
 from clew.config import engine, load
 from clew.core.items import SHORT, Item, Scope, new_id
+from clew.core.pointers import pointer
 from clew.engine.append import Addition
 from clew.engine.engine import Engine
 from clew.errors import NotFound
@@ -22,12 +23,11 @@ from clew.store.records import Origin
 
 PREVIEW_HEAD, PREVIEW_TAIL = 2_400, 1_200  # characters of both ends of a result
 LOOKED_AT = 16  # the newest items, among which one that was just written is
-HINT = "the tool recall of the MCP server clew shows it, whole or by lines"
 
 
-def previewed(event: Mapping[str, Any], response: Any, large: list[str]) -> Any:
-    """A response with previews of those texts in it."""
-    short = asyncio.run(_kept(event, large))
+def previewed(event: Mapping[str, Any], response: Any, large: list[str], recall: str) -> Any:
+    """A response with previews of those texts in it, whose originals a tool of this name shows."""
+    short = asyncio.run(_kept(event, large, recall))
     for text in large:
         note(event, f"{RESULT} {len(text)} {len(short[text])}")
     return _with(response, short)
@@ -44,19 +44,19 @@ def _with(value: Any, short: Mapping[str, str]) -> Any:
     return value
 
 
-async def _kept(event: Mapping[str, Any], texts: list[str]) -> dict[str, str]:
+async def _kept(event: Mapping[str, Any], texts: list[str], recall: str) -> dict[str, str]:
     """What to show of texts, once their originals are in the log."""
     config = load(os.environ, Path.cwd())
     quiet = replace(config, summary=replace(config.summary, model=None))  # nothing is summed up here
     made = engine(quiet, open_store(config.store), compaction="off")
     try:
-        return {text: await preview_of(made, config.scope, event, text) for text in texts}
+        return {text: await preview_of(made, config.scope, event, text, recall) for text in texts}
     finally:
         await made.store.close()
 
 
-async def preview_of(made: Engine, scope: Scope, event: Mapping[str, Any], text: str, hint: str = HINT) -> str:
-    """Write one result to the log, in a conversation beside that of its session."""
+async def preview_of(made: Engine, scope: Scope, event: Mapping[str, Any], text: str, recall: str) -> str:
+    """Write one result to the log, in a conversation beside that of its session; `recall` is the tool that shows it."""
     # Who names neither its session nor its call shares none: what was said in another is not its own.
     name = f"{event.get('session_id') or new_id()}-results"
     if folder := event.get("cwd"):
@@ -77,5 +77,7 @@ async def preview_of(made: Engine, scope: Scope, event: Mapping[str, Any], text:
     nodes = await made.store.nodes(scope, newest)
     own = next(n for i in reversed(newest) if (n := nodes[i]).item.call_id == id and n.item.kind == "result")
     found = matches(own.item.text, terms(json.dumps(given), ""))
-    shown: Item = preview(own.item, own.id[:SHORT], PREVIEW_HEAD, PREVIEW_TAIL, found)
-    return f"{shown.text}\n[recall {own.id[:SHORT]}: {hint}]"
+    short = own.id[:SHORT]
+    shown: Item = preview(own.item, short, PREVIEW_HEAD, PREVIEW_TAIL, found)
+    told = f"{shown.text}\n[{pointer(short)}: the original, whole or by lines]"
+    return told.replace(pointer(short), pointer(short, recall))

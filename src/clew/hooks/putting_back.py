@@ -35,11 +35,14 @@ TOLD_KINDS: Mapping[FactKind, tuple[str, int]] = {
     "names": ("names", 40),
 }
 BULLETED: tuple[FactKind, ...] = ("rules", "decisions", "commands")
-MORE = "The tools search and recall of the MCP server clew show everything that was said, word for word."
+MORE = "The tools %s and %s show everything that was said, word for word."
 
 
-def dropped_in(event: Mapping[str, Any]) -> str:
-    """What to put back in the session of an event; nothing where nothing is known to be missing."""
+def dropped_in(event: Mapping[str, Any], *tools: str) -> str:
+    """What to put back in the session of an event; nothing where nothing is known to be missing.
+
+    `tools` are the names under which its model may recall and search.
+    """
     path = Path(str(event.get("transcript_path") or ""))
     if not path.is_file():
         raise NotFound(f"{path}: the session file that the client names is not there")
@@ -48,12 +51,12 @@ def dropped_in(event: Mapping[str, Any]) -> str:
     if session is None or not (is_told or len(session.compactions) > lines_of(event).count(DONE)):
         note(event, UNCHANGED)
         return ""
-    told = dropped(session, is_told)
+    told = dropped(session, is_told, tools=tools)
     note(event, DONE)
     return told
 
 
-def dropped(session: Transcript, just_now: bool = True, size: int = BACK_CHARACTERS) -> str:
+def dropped(session: Transcript, just_now: bool = True, size: int = BACK_CHARACTERS, tools: Sequence[str] = ()) -> str:
     """What the newest compaction of a session dropped, in a bounded number of characters.
 
     One that was made just now may not be in the file yet.
@@ -77,7 +80,7 @@ def dropped(session: Transcript, just_now: bool = True, size: int = BACK_CHARACT
     if not lines:
         return ""
     about = "what was said before this conversation was compacted, and its summary may lack"
-    return data("\n".join(lines), about, size, MORE)
+    return data("\n".join(lines), about, size, MORE % (tools[1], tools[0]) if tools else "")
 
 
 def _seen(session: Transcript, items: Sequence[Sequence[Item]], just_now: bool) -> tuple[int, ShownText]:

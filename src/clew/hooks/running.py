@@ -8,7 +8,7 @@ import json
 import sys
 from typing import IO, Any
 
-from clew.core.own_tools import is_own_tool
+from clew.core.own_tools import is_own_tool, name_in
 
 SMALL_RESULT = 40_000  # bytes of an event: a third of the smallest window that anybody works with has more
 RESULT_EVENTS = ("PostToolUse", "AfterTool")
@@ -75,7 +75,7 @@ def _after_tool(client: str, name: str, event: dict[str, Any]) -> str:
         if large := too_large(event):
             from clew.hooks.previews import previewed
 
-            shorter = previewed(event, given, large)
+            shorter = previewed(event, given, large, name_in(client))
         if shorter != given and client == "claude":
             answers["updatedToolOutput"] = shorter
         elif shorter != given and client == "codex":
@@ -104,7 +104,7 @@ def _put_back(client: str, event: dict[str, Any]) -> str:
             return ""
     from clew.hooks.putting_back import dropped_in
 
-    return dropped_in(event)
+    return dropped_in(event, name_in(client), name_in(client, "search"))
 
 
 def _told(event: str, answers: dict[str, Any], whole: dict[str, Any] | None = None) -> str:

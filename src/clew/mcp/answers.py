@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from clew.agent.control import ContextController
 from clew.clients.voices import typed
 from clew.core.items import SHORT, Node
+from clew.core.pointers import pointer
 from clew.errors import NotFound
 from clew.mcp.reach import Reach
 from clew.mcp.telling import bounded, data, room
@@ -83,7 +84,7 @@ class Answers:
         asked = [(n.id[:SHORT], said) for n in diff.removed if (said := typed(n.item))]
         lines = [f"{diff.before:,} tokens became {diff.after:,}"]
         named = [(fate, quoted(words(fate.fact, LOST_CHARACTERS), "named")) for fate in facts]
-        lines += [f"{fate.worth:4.0%}  {fact}  recall {fate.id}" for fate, fact in named]
+        lines += [f"{fate.worth:4.0%}  {fact}  {pointer(fate.id)}" for fate, fact in named]
         if asked:
             lines.append("asked for before it, newest first:")
             lines += [f"{id}  {words(said, LOST_CHARACTERS)}" for id, said in reversed(asked)]

@@ -11,6 +11,7 @@ from clew.agent.control.controller import TOOL_CHARACTERS, framed
 from clew.core.bridge import cross
 from clew.core.caches import Recent
 from clew.core.items import Digests, Scope
+from clew.core.own_tools import name_in
 from clew.engine.engine import Engine
 from clew.errors import BadRequest, ClewError, NotFound, ToolError
 from clew.exchange.thread import Thread
@@ -27,7 +28,6 @@ from clew.store.records import Origin
 
 FORMS: Mapping[str, HostForm] = MappingProxyType({"opencode": opencode, "pi": pi})
 PLUGIN_THREADS = 64  # conversations that are remembered between two calls
-RECALL_HINT = "the tool recall shows it, whole or by lines"
 
 PluginQuestion = Mapping[str, Any]
 PluginAnswer = dict[str, Any]
@@ -44,7 +44,7 @@ class PluginConversations:
         self._threads = Recent[str, Thread](PLUGIN_THREADS)
         self._marked = Recent[str, bool](PLUGIN_THREADS)
         self._reported = Recent[str, str](PLUGIN_THREADS)
-        self._compactions = Compactions(engine)
+        self._compactions = Compactions(engine, name_in(client))
 
     async def answer(self, asked: PluginQuestion) -> PluginAnswer:
         """What a question comes to. Raises `ClewError`."""
@@ -89,7 +89,7 @@ class PluginConversations:
             return {"text": None}
         event = {"session_id": asked["session"], "cwd": asked.get("folder"), "tool_name": asked.get("tool")}
         event |= {"tool_use_id": asked.get("call"), "tool_input": asked.get("given")}
-        return {"text": await preview_of(self._engine, self._scope, event, text, RECALL_HINT)}
+        return {"text": await preview_of(self._engine, self._scope, event, text, name_in(self._client))}
 
     async def summary(self, asked: PluginQuestion) -> PluginAnswer:
         """What the client may put in the place of what was said; None: nobody knows of it."""
@@ -135,7 +135,7 @@ class PluginConversations:
         raise NotFound("nothing was said about that")
 
     def _controller(self) -> ContextController:
-        return ContextController(self._engine, offer=False, tell=False, recalls=True)
+        return ContextController(self._engine, offer=False, tell=False, recall=name_in(self._client))
 
     async def _thread(self, asked: PluginQuestion) -> Thread:
         session = asked["session"]

@@ -16,7 +16,8 @@ LEAST_ANSWER = 200  # characters of such an answer: what is shorter, a model may
 OPENING_WORDS = 8  # words by which an answer is looked for in a text
 MOST_WORDS = 50_000  # of a text in which answers are looked for
 MOST_PLACES = 64  # in it, where an answer may begin
-_LINE = SUMMARY_LINE + "%s.%s.%s: all of it is kept, and `recall` with an id from above gives the original]"
+_LINE = SUMMARY_LINE + "%s.%s.%s: all of it is kept%s]"
+_WAY = ", and `%s` with an id from above gives the original"
 _LINES = re.compile(re.escape(SUMMARY_LINE) + r"([0-9a-f]{16,64})\.([0-9]{1,12})\.([0-9a-f]{16}):")
 _WORDS = re.compile(r"\w+")
 _TAGS = ("summary", "state_snapshot")  # of which clients take what is in them, and leave out what is around them
@@ -32,9 +33,12 @@ class Past(NamedTuple):
 NOBODYS = Past("", 0)
 
 
-def log_line(digests: Digests, past: Past) -> str:
-    """The last line of a summary that clew gave a client: of what it is, with a key that nobody can make up."""
-    return _LINE % (past.branch, past.seq, _key(digests, past))
+def log_line(digests: Digests, past: Past, recall: str = "") -> str:
+    """The last line of a summary that clew gave a client: of what it is, with a key that nobody can make up.
+
+    `recall` is the name under which whoever goes on from it can recall.
+    """
+    return _LINE % (past.branch, past.seq, _key(digests, past), _WAY % recall if recall else "")
 
 
 def has_log_line(text: str) -> bool:

@@ -11,7 +11,8 @@ from typing import Any
 
 from clew.clients.voices import is_moving, is_passing, lasting
 from clew.core.align import Match
-from clew.core.items import SHORT, Item, canonical
+from clew.core.items import Item, canonical
+from clew.core.pointers import POINTER
 from clew.recognition.shortening import is_shortened
 
 SOFT = ("reasoning", "opaque")  # what one provider makes for itself: clients drop it and bring it back
@@ -117,7 +118,7 @@ def _beside(wire: Mapping[str, Any] | None) -> list[str]:
     return found
 
 
-_STANDS = re.compile(rf"\[[^\[\]\n]{{0,400}}\brecall [0-9a-f]{{{SHORT}}}")
+_STANDS = re.compile(rf"\[[^\[\]\n]{{0,400}}{POINTER}")
 
 
 def is_aside(item: Item) -> bool:

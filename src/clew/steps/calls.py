@@ -7,6 +7,7 @@ from typing import Any
 
 from clew.core import rawjson
 from clew.core.items import Item
+from clew.core.pointers import pointer
 from clew.core.view import Swap, View
 from clew.steps.protocol import PureStep
 from clew.steps.shorten import parsed, shortened
@@ -52,13 +53,13 @@ def shrunk(call: Item, recall: str) -> Item | None:
         if len(text) <= KEPT_CHARACTERS:
             return text
         hidden = len(text) - HEAD_CHARACTERS
-        return f"{text[:HEAD_CHARACTERS]}[… {hidden:,} of {len(text):,} characters out of view; recall {recall}]"
+        return f"{text[:HEAD_CHARACTERS]}[… {hidden:,} of {len(text):,} characters out of view; {pointer(recall)}]"
 
     if call.wire is not None and call.wire.get("type") in FREE_FORM:
         text = cut(call.text)
     elif (
         isinstance(value := parsed(call.text), dict)
-        and (short := shortened(value, cut, KEPT_ENTRIES, f", recall {recall}")) != value
+        and (short := shortened(value, cut, KEPT_ENTRIES, f", {pointer(recall)}")) != value
     ):
         text = rawjson.dumps(short).decode()
     else:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from clew.clients.voices import typed, undecorated
 from clew.core.items import ASKING, BESIDE, SHORT, Item
+from clew.core.pointers import pointer
 from clew.core.view import Swap, View
 from clew.steps.bound import last_thought
 from clew.steps.places import newest_turn
@@ -152,7 +153,7 @@ def _passages(view: View, asked: Question, index: Index) -> Iterator[QuotedPassa
         if not new:
             continue
         voice = VOICED if source.title in VOICES else 1.0
-        text = f"{source.title} (recall {source.id[:SHORT]}): {words(' '.join(new), PASSAGE_CHARACTERS)}"
+        text = f"{source.title} ({pointer(source.id[:SHORT])}): {words(' '.join(new), PASSAGE_CHARACTERS)}"
         yield QuotedPassage(score * voice, text, {source.id, source.call} - {""})
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from clew.core.cuts import groups
 from clew.core.items import Item, Node
+from clew.core.pointers import pointer
 from clew.core.view import Swap, View
 from clew.steps.lines import clip, omitted
 from clew.steps.sealed import instructed, sealed
@@ -67,7 +68,7 @@ class Handoff:
         told = summary.strip() if self._summary else _by_assistant(summary.strip())
         parts = _parts(view, stop, told, beside=view.nodes[call:stop])
         recall = view.short(0, stop)
-        closing = f"[The summary is the {by}'s own, from the session before this one; recall {recall} for all of it.]"
+        closing = f"[The summary is the {by}'s own, from the session before this one; {pointer(recall)} for all of it.]"
         text = _within(parts, closing, int(HANDOFF_SHARE * target.room), target.meter.counter)
         first, *others = runs
         swaps = [Swap(*first, [Item("summary", "user", text)])]

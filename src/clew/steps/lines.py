@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_
 
 from clew.core.items import Item, Node
+from clew.core.pointers import pointer
 from clew.core.view import View
 from clew.steps.matches import MatchedLine, listing
 from clew.steps.outcome import outcome
@@ -33,20 +34,20 @@ def calls_by_result(nodes: Sequence[Node]) -> dict[int, Item]:
 def cleared(item: Item, call: Item | None, recall: str) -> Item:
     """A result or a medium as one informative line."""
     if item.kind == "media":
-        return plain(item, f"[{amount(item)}, out of view; recall {recall}]")
+        return plain(item, f"[{amount(item)}, out of view; {pointer(recall)}]")
     how = clip(neutral(outcome(item)), OUTCOME)
     said = f": {how}" if how else ""
-    return plain(item, f"[result of {_called(call)}, {amount(item)}, out of view; recall {recall}{said}]")
+    return plain(item, f"[result of {_called(call)}, {amount(item)}, out of view; {pointer(recall)}{said}]")
 
 
 def repeated(result: Item, newest: Item | None, recall: str) -> Item:
     """A result as one line that points to a newer one of the same words; `newest` is the call of that one."""
-    return plain(result, f"[same output as the newer result of {_called(newest)}, recall {recall}]")
+    return plain(result, f"[same output as the newer result of {_called(newest)}, {pointer(recall)}]")
 
 
 def superseded(result: Item, call: Item | None, recall: str, by: str) -> Item:
     """A read as one line that says what made it old."""
-    return plain(result, f"[result of {_called(call)}, {amount(result)}, superseded by {by}; recall {recall}]")
+    return plain(result, f"[result of {_called(call)}, {amount(result)}, superseded by {by}; {pointer(recall)}]")
 
 
 def _called(call: Item | None) -> str:
@@ -60,14 +61,14 @@ def preview(item: Item, recall: str, head: int, tail: int, matches: Sequence[Mat
     """An item's first and last characters, between them the lines that match, and how to get the rest."""
     text = item.text
     if len(text) <= head + tail:
-        return plain(item, f"{text}\n[{amount(item)}; recall {recall}]")
+        return plain(item, f"{text}\n[{amount(item)}; {pointer(recall)}]")
     # The matches take a third from head and tail: with them it is no longer than without.
     less_head, less_tail = head - head // 3, tail - tail // 3
     found = listing(matches, less_head, len(text) - less_tail, head // 3 + tail // 3)
     if found:
         head, tail = less_head, less_tail
     missing = len(text) - head - tail
-    middle = f"\n[… {missing:,} of {len(text):,} characters out of view; recall {recall}{found} …]\n"
+    middle = f"\n[… {missing:,} of {len(text):,} characters out of view; {pointer(recall)}{found} …]\n"
     return plain(item, text[:head] + middle + text[len(text) - tail :])
 
 
@@ -77,7 +78,7 @@ def omitted(nodes: Sequence[Node], earlier: Mapping[str, Mapping[str, int]], rec
     for node in nodes:
         tally.update(earlier.get(node.id) or {_noun(node.item): 1})
     parts = [f"{n:,} {noun if n == 1 else plural(noun)}" for noun, n in sorted(tally.items())]
-    return f"[{OUT_OF_VIEW}: {', '.join(parts)}; recall {recall}]", dict(tally)
+    return f"[{OUT_OF_VIEW}: {', '.join(parts)}; {pointer(recall)}]", dict(tally)
 
 
 def tallies(view: View) -> dict[str, Mapping[str, int]]:

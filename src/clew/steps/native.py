@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from clew.core.cuts import Stretch, groups
 from clew.core.items import Item, Opening
+from clew.core.pointers import pointer
 from clew.core.view import Swap, View
 from clew.errors import BadRequest, BrokenHistory, ModelError
 from clew.steps.places import newest_turn, protected, unread
@@ -105,7 +106,7 @@ def _swaps(view: View, target: Target, stop: int, items: Sequence[Item]) -> list
     for n, (start, end) in enumerate(gaps):
         begin = 0 if leads and n == 0 else start
         written = new if n == (0 if leads else len(gaps) - 1) else []
-        line = Item("summary", "user", f"[compacted by the provider; recall {view.short(begin, end)}]")
+        line = Item("summary", "user", f"[compacted by the provider; {pointer(view.short(begin, end))}]")
         swaps.append(Swap(begin, end, [*written, *view.nodes[begin:start], line], until))
     return swaps
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from clew.core.cuts import Stretch
 from clew.core.items import Item
 from clew.core.limits import Size
+from clew.core.pointers import pointer
 from clew.core.view import Swap, View
 from clew.errors import OverBudget
 from clew.steps.calls import shrunk
@@ -221,8 +222,8 @@ class _Plan:
             if all(self._is_line(i) for i in range(start, stop)):
                 continue  # a line for a line says nothing new
             text, tally = omitted(self.view.nodes[start:stop], self.earlier, self.view.short(start, stop))
-            brief = f"[out of view; recall {self.view.short(start, stop)}]"
-            bare = f"[recall {self.view.short(start, stop)}]"
+            brief = f"[out of view; {pointer(self.view.short(start, stop))}]"
+            bare = f"[{pointer(self.view.short(start, stop))}]"
             words = [text, brief, bare][(_LONGEST, _BRIEF, _BARE).index(self.line) :]
             if self.new[start]:  # which nobody shall take for something old
                 words = [text.replace(OUT_OF_VIEW, "what just came does not fit"), brief, bare]

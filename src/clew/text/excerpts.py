@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from clew.core.items import SHORT, Node
+from clew.core.pointers import pointer
 from clew.errors import BadRequest, NotFound
 from clew.text.framing import neutral
 from clew.text.search import is_made, wording
@@ -53,7 +54,7 @@ def excerpt(text: str, recall: str, lines: str = "", pattern: str = "", size: in
     if pattern:
         hits = matching(every[first - 1 : last], pattern, first)
         if not hits:
-            return f"[no line of {len(wanted):,} matches {pattern}; recall {recall} has {len(every):,} lines]"
+            return f"[no line of {len(wanted):,} matches {pattern}; {pointer(recall)} has {len(every):,} lines]"
         around = {n for hit in hits for n in range(hit - AROUND, hit + AROUND + 1)}
         chosen = sorted(around & set(wanted))
     else:
@@ -77,7 +78,7 @@ def _shown(every: Sequence[str], chosen: Sequence[int], recall: str, size: int, 
         before = n
     if (first := chosen[0]) > 1 or before < len(every):
         shown = f"lines {first}-{before}" if before > first else f"line {first}"
-        out.append(f"[{'from ' if pattern else ''}{shown} of {len(every):,}; recall {recall}]")
+        out.append(f"[{'from ' if pattern else ''}{shown} of {len(every):,}; {pointer(recall)}]")
     return "\n".join(out)
 
 
@@ -88,7 +89,7 @@ def _left_out(rest: Sequence[int], all: int, recall: str, pattern: str) -> str:
         if pattern
         else f"lines {first}-{last} of {all:,}"
     )
-    return f"[… {what} left out; recall {recall} lines {first}-{min(last, first + NEXT - 1)}]"
+    return f"[… {what} left out; {pointer(recall)} lines {first}-{min(last, first + NEXT - 1)}]"
 
 
 def _clipped(line: str, most: int) -> str:

@@ -24,7 +24,7 @@ _SPEAKER = (
 _BRACKET = (
     r"\[(?=\W{0,9}(?:end\W+of\W+data|data\W{0,3}:)|/\s*data\b|/?\s*(?:summary|system|developer|user|human|assistant|"
     r"inst|context|fallback|work log|earlier conversation|result of|same output|the report of sub-agent|a summary;)|"
-    r"[^\[\]\n]{0,300}\b(?:recall [0-9a-f]{6}|out of view))"
+    r"[^\[\]\n]{0,300}(?:\b|_)(?:recall [0-9a-f]{6}|out of view))"
 )
 _FRAME = re.compile(f"{_TAG}|{_BRACKET}|{_TEMPLATE}|{_SPEAKER}", re.IGNORECASE | re.MULTILINE)
 _MARKS = {"<": "‹", "[": "(", "]": ")", ":": " (quoted):"}  # by the last character of what was found

@@ -9,6 +9,7 @@ from agent_framework import EXCLUDE_REASON_KEY, EXCLUDED_KEY, Message
 from clew.adapters.agent_framework.messages import AGENT_FRAMEWORK_FORMAT, WireMessages, frame_of
 from clew.agent.control import ContextController
 from clew.core.items import Scope
+from clew.core.own_tools import RECALL
 from clew.engine.engine import Engine
 from clew.exchange.thread import Thread, best, engine_at
 
@@ -38,7 +39,7 @@ class ClewCompactionStrategy:
         said = [message for message in messages if not message.additional_properties.get(STAND_IN_KEY)]
         ours = [message for message in said if not _is_others(message)]
         wire = WireMessages(ours)
-        controller = ContextController(self.engine, offer=False, tell=False, recalls=True)
+        controller = ContextController(self.engine, offer=False, tell=False, recall=RECALL)
         controller.method = "auto"  # nobody is told anything here
         body = {**frame_of(self._model, {}, wire.system), "messages": wire.messages}
         sent = await Thread(controller, scope=self._scope).fit(body, AGENT_FRAMEWORK_FORMAT)

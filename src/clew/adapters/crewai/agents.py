@@ -14,6 +14,7 @@ from clew.adapters.crewai.llm import fitted, plain
 from clew.agent.control import ContextController, offered
 from clew.core.bridge import run
 from clew.core.items import Scope
+from clew.core.own_tools import RECALL
 from clew.engine.engine import Engine
 from clew.exchange.thread import Thread, engine_at
 from clew.store.records import Method
@@ -39,7 +40,7 @@ class Compaction:
         scope: Scope = "default",
     ) -> None:
         self.controller = ContextController(
-            engine_at(engine), when=when, how=how, offer=False, recalls=True
+            engine_at(engine), when=when, how=how, offer=False, recall=RECALL
         )  # the tools are crewAI's to run
         self.controller.method = method or self.controller.method
         self.scope = scope

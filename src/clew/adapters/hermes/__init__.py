@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from clew.core.own_tools import RECALL
 from clew.errors import MissingExtra
 
 try:
@@ -273,7 +274,7 @@ class ClewEngine(ContextEngine):  # type: ignore[misc]
             budget = known if isinstance(known, Budget) else known(catalog.lookup(model)) if known else None
             own = replace(budget or Budget(self.context_length), window=self.context_length, model=model)
             given = Engine(given.store, own, given.settings)
-        controller = ContextController(given, when=self._when, how=self._how, offer=False, recalls=True)
+        controller = ContextController(given, when=self._when, how=self._how, offer=False, recall=RECALL)
         controller.method = self._method or "auto"
         talk.thread.controller = controller
 

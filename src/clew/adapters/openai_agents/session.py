@@ -17,6 +17,7 @@ from clew.agent.control import ContextController, offered
 from clew.core import rawjson
 from clew.core.bridge import run
 from clew.core.items import Scope
+from clew.core.own_tools import RECALL
 from clew.engine.engine import Engine
 from clew.errors import BadRequest
 from clew.exchange.thread import Thread, best, engine_at, warn
@@ -59,7 +60,7 @@ class ClewSession:
         """Has the method and the engine, whose store is opened when it is first needed."""
         # The tools are the agent's: nothing can be added to a request here.
         controller = ContextController(
-            engine_at(self._where), when=self._when, how=self._how, offer=False, recalls=True
+            engine_at(self._where), when=self._when, how=self._how, offer=False, recall=RECALL
         )
         if self._method:
             controller.method = self._method

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from clew.core.own_tools import RECALL
 from clew.errors import MissingExtra
 
 try:
@@ -110,7 +111,7 @@ class Context(ContextManager):  # type: ignore[misc]
         super().__init__(model, config, session or "")
         self.engine = engine_at(engine)
         # PraisonAI runs tools that are functions of its agent: they are offered in `tools`, not in a request.
-        controller = ContextController(self.engine, when=when, how=how, offer=False, recalls=True)
+        controller = ContextController(self.engine, when=when, how=how, offer=False, recall=RECALL)
         self.conversation = Conversation(Thread(controller, session, scope=scope), sessions)
         self._sent: list[ChatMessage] = []  # what was last given back
         self._name = uuid4().hex[:8]

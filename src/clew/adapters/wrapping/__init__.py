@@ -26,6 +26,7 @@ from clew.engine.engine import Engine
 from clew.errors import BadRequest, ClewError
 from clew.exchange.asides import Asides
 from clew.exchange.exchange import RAISED, Caller, Exchange
+from clew.exchange.offering import is_offerable
 from clew.exchange.thread import Thread, engine_at
 from clew.exchange.transport import Transport
 from clew.store.records import Method, Origin
@@ -52,14 +53,15 @@ def wrap(
     method: Method | None = None,
     when: str = "",
     how: str = "",
-    tools: bool = False,
+    tools: bool | None = None,
 ) -> AnyClient:
     """A client like this one, whose requests fit the window; nothing is lost.
 
     Of `openai`, `anthropic` or `google-genai`; a `bedrock-runtime` client of `boto3` is itself given back.
 
-    `engine` is one, or where its store is. Without a `session` a conversation is known by its past. With `tools`, or
-    the method `llm`, the model may recall what is out of view, and the caller does not see it do so.
+    `engine` is one, or where its store is. Without a `session` a conversation is known by its past. The model may
+    recall what is out of view, and the caller does not see it do so: in requests that have tools and leave the answer
+    to the model; with `tools=True`, or the method `llm`, in all; with `tools=False` in none.
     """
     of_copy = getattr(getattr(client, "_client", None), "clew", None)  # a copy has no other mark
     if isinstance(of_copy or getattr(client, "clew", None), ClientKeeper | BedrockKeeper):
@@ -71,10 +73,13 @@ def wrap(
             raise BadRequest("wrap: clew offers no tools through boto3, so tools and method must be left out")
         BedrockKeeper(client, made, session, scope)
         return client
-    offers = tools or (method or made.settings.method) == "llm"
+    decides = (method or made.settings.method) == "llm"
+    offers = tools is not False or decides
     controller = ContextController(made, when=when, how=how, offer=offers)
     controller.method = method or made.settings.method
-    wrapped: AnyClient = ClientKeeper(client, controller, offers, session, scope).client()
+    wrapped: AnyClient = ClientKeeper(
+        client, controller, offers, session, scope, always=bool(tools) or decides
+    ).client()
     return wrapped
 
 
@@ -89,8 +94,10 @@ class ClientKeeper:
         session: str | None,
         scope: Scope,
         origin: Origin | None = None,
+        always: bool = False,
     ) -> None:
         self.controller = controller
+        self._always = always  # tools are offered, in whichever request can have them
         self.session = session
         self.scope = scope
         self.last: View | None = None  # what was last sent, in whichever conversation
@@ -124,7 +131,9 @@ class ClientKeeper:
         session = f"{self.session or 'agent'}-{name}-{uuid4().hex[:8]}"
         # Without a name, what was sent last may be another conversation's.
         origin = Origin("beside" if self._several and self.session is None else "subagent", self.last.branch)
-        return ClientKeeper(self._plain, self.controller, self._offers, session, self.scope, origin).client()
+        return ClientKeeper(
+            self._plain, self.controller, self._offers, session, self.scope, origin, self._always
+        ).client()
 
     async def _ask(self, line: Transport, request: Any) -> Any:
         """What comes of a request; one that has no history goes out as it is."""
@@ -164,6 +173,8 @@ class ClientKeeper:
             return False
         try:
             taken = sorted(filter(self.controller.is_ours, declared(body, format)))
+            if not self._always and (taken or not is_offerable(body, format)):
+                return False
         except ClewError:  # what is wrong with it is its provider's to say
             return False
         if taken:

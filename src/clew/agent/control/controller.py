@@ -7,12 +7,13 @@ from dataclasses import replace as with_
 from functools import cached_property
 from typing import Any
 
-from clew.agent.control.ids import may_recall, without_ids
 from clew.agent.control.offering import LOOKING, STEERING, cue_of, offered
+from clew.agent.control.pointers import recall_name, with_names
 from clew.agent.control.status import status
 from clew.agent.results import Outcome
 from clew.core import rawjson
 from clew.core.items import Scope
+from clew.core.own_tools import RECALL
 from clew.core.view import View
 from clew.engine.append import Addition
 from clew.engine.cue import STATUS
@@ -39,7 +40,7 @@ class SentBody:
     view: View
     told: str = ""  # at the very end
     offers: bool = False  # tools, beside those of the request
-    recalls: bool = False  # whatever tools the request declares
+    recall: str = ""  # its name in the host, whatever tools the request declares
 
     @property
     def is_as_it_came(self) -> bool:
@@ -50,16 +51,22 @@ class SentBody:
     def body(self) -> dict[str, Any]:
         """The request body that says it."""
         sent = body(self.view)
-        if self.view.edits and not self.recalls and not may_recall(sent, self.view):
-            sent = body(without_ids(self.view))
+        if self.view.edits and (named := with_names(self.view, self._recall(sent))) is not self.view:
+            sent = body(named)
         return with_tail(sent, self.view.frame.format, self.told) if self.told else sent
+
+    def _recall(self, sent: Mapping[str, Any]) -> str:
+        try:
+            return self.recall or recall_name(sent, self.view)
+        except ClewError:  # what is wrong with its tools is its provider's to say
+            return RECALL
 
 
 class ContextController:
     """Prepares the calls of an agent, and runs the tools that are about its context.
 
-    `when` and `how` are the user's words on when to begin a new session, and what its summary shall be like. `recalls`
-    is for hosts whose requests do not show that their model may recall what is out of view.
+    `when` and `how` are the user's words on when to begin a new session, and what its summary shall be like. `recall`
+    is for hosts whose requests do not show under which name their model may recall what is out of view.
     """
 
     def __init__(
@@ -69,15 +76,17 @@ class ContextController:
         when: str = "",
         how: str = "",
         offer: bool = True,
+        steer: bool = True,
         tell: bool = True,
-        recalls: bool = False,
+        recall: str = "",
     ) -> None:
         self.engine = engine
         self._method: Method = engine.settings.method
         self.when = when  # raises `BadRequest` for what would be too late
         self.how = how
         self._offer = offer
-        self._recalls = recalls
+        self._steer = steer  # whether an agent that decides is offered tools to act, beside those to look
+        self.recall = recall
         self._tell = tell  # how full the window is, to an agent that decides
         self._running = 0
 
@@ -133,8 +142,8 @@ class ContextController:
         window = None if silent else await self.engine.window(view)
         # What is told once and not again would change what the thinking after it is bound to.
         if window is None or binds(view.frame.format, view.frame.model):
-            return SentBody(view, offers=offers, recalls=self._recalls)
-        return SentBody(view, status(await self.engine.filled(view, STATUS), self._cue), offers, self._recalls)
+            return SentBody(view, offers=offers, recall=self.recall)
+        return SentBody(view, status(await self.engine.filled(view, STATUS), self._cue), offers, self.recall)
 
     async def keep(self, request: Request | Addition) -> None:
         """Write down what was said, in the frame in which it would be sent."""
@@ -146,7 +155,9 @@ class ContextController:
 
     def _offering(self, request: Request | Addition) -> dict[str, Any]:
         """What becomes of a request: the tools on offer are in it, and who decides."""
-        tools = offered(self.method, _is_of_subagent(request), self.when, self.how) if self._offer else []
+        tools = offered(self.method, not self._steer or _is_of_subagent(request), self.when, self.how)
+        if not self._offer:
+            tools = []
         method = "auto" if _is_of_subagent(request) else self.method  # who is told nothing cannot decide
         decided = {"method": method, "cue": self._cue}
         if not tools:
@@ -157,7 +168,7 @@ class ContextController:
 
     def is_ours(self, name: str) -> bool:
         """Whether a tool is one of those that are run here."""
-        return self._offer and name in (STEERING if self.method == "llm" else LOOKING)
+        return self._offer and name in (STEERING if self.method == "llm" and self._steer else LOOKING)
 
     async def answer(self, view: View, name: str, given: Mapping[str, Any]) -> Outcome:
         """What a call of one of these tools gives back; what cannot be done is said, not raised."""

@@ -4,13 +4,14 @@ import re
 from functools import cache
 from importlib.resources import files
 
+from clew.core.own_tools import RECALL, SEARCH
 from clew.engine.cue import NET, Cue
 from clew.errors import BadRequest
 from clew.steps.handoff import NEW_SESSION
 from clew.store.records import Method
 from clew.wire.convert.tools import ToolDeclaration
 
-RECALL, SEARCH, PIN = "recall", "search_history", "pin"
+PIN = "pin"
 SUMMARIZE, TRUNCATE = "summarize_context", "truncate_context"
 LOOKING = (RECALL, SEARCH)  # of use to any agent
 STEERING = (NEW_SESSION, *LOOKING, PIN, SUMMARIZE, TRUNCATE)  # of one that decides itself

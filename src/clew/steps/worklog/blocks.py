@@ -6,6 +6,7 @@ from dataclasses import replace as with_
 from typing import Any
 
 from clew.core.items import LOG, STANDS, Item
+from clew.core.pointers import pointer
 from clew.core.view import View
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.wording import words
@@ -38,7 +39,7 @@ class Block:
 
     def item(self, stands: str = "") -> Item:
         """As it is sent; how things stand comes after the last block."""
-        head = f"{OPENING}{self.title}; a record, not orders; recall {self.recall}]"
+        head = f"{OPENING}{self.title}; a record, not orders; {pointer(self.recall)}]"
         return Item(
             "summary",
             "user",

@@ -8,6 +8,7 @@ from typing import Any
 from clew.core.bounds import TEXT_READ, newest
 from clew.core.cuts import Stretch
 from clew.core.items import BESIDE, CLAIMS, LOG, SHORT, STANDS, Item, Node
+from clew.core.pointers import pointer
 from clew.core.view import Swap
 from clew.facts import sheet
 from clew.facts.claims import to_json
@@ -112,7 +113,7 @@ class BlockWriter:
             passage = index.passages[at]
             source = index.texts[passage.text]
             said = words(around(source.body, [line.text for line in passage.lines]), PASSAGE)
-            line = f"- {source.title}: {said} (recall {source.id[:SHORT]})"
+            line = f"- {source.title}: {said} ({pointer(source.id[:SHORT])})"
             if len(line) < left and line not in told:
                 told.append(line)
                 left -= len(line) + 1

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from clew.clients.voices import undecorated
 from clew.core import rawjson
 from clew.core.items import ASKING, BESIDE, CLAIMS, LOG, PINS, SHORT, STANDS, Digests, Item, Node, Scope
+from clew.core.pointers import pointer
 from clew.store import reading
 from clew.store.database import Database
 from clew.store.loading import contents
@@ -107,7 +108,7 @@ def _quoting(
                 continue
             gone |= edit.stand_ins
             _blank_note(db, edit)
-            way = f"; for the rest: recall {digests.handle(edit.old)[:SHORT]}" if len(edit.old) > 1 else ""
+            way = f"; for the rest: {pointer(digests.handle(edit.old)[:SHORT])}" if len(edit.old) > 1 else ""
             found |= dict.fromkeys(contents(db, scope, edit.stand_ins).values(), note + way)
         coming = _holders(db, given["owner"], gone) - looked
     return found

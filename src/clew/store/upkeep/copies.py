@@ -17,7 +17,7 @@ FRAME_REACH = 500  # characters in which an answer is framed: clients write a li
 # What these have that clew wrote, and words of it by which the index finds them.
 MARKS: Mapping[str, tuple[str, Sequence[str]]] = {
     "result": (FRAMED, ("data", "orders", "end")),
-    "text": (SUMMARY_LINE, ("clew", "log", "recall", "original", "above")),
+    "text": (SUMMARY_LINE, ("clew", "log", "all", "kept")),
 }
 _ID = re.compile(rf"(?<![0-9a-z])[0-9a-f]{{{SHORT},32}}(?![0-9a-z])")
 _WORD = re.compile(r"\w+")

@@ -55,9 +55,14 @@ def choice_of(frame: Frame) -> Choice:
 
 def declared(body: Mapping[str, Any], format: str) -> set[str]:
     """The names of the tools that a body declares."""
+    return {*declarations(body, format)}
+
+
+def declarations(body: Mapping[str, Any], format: str) -> dict[str, ToolDeclaration]:
+    """The tools that a body declares, by name."""
     codec = named(format)
-    plain = {tool.name for told in flat(added_tools(body, format)) if (tool := _tool(told, format))}
-    return set(tools_of(codec.split({**body, codec.LIST: []})[0])) | plain
+    plain = {tool.name: tool for told in flat(added_tools(body, format)) if (tool := _tool(told, format))}
+    return tools_of(codec.split({**body, codec.LIST: []})[0]) | plain
 
 
 def added_tools(body: Mapping[str, Any], format: str) -> list[Any]:

@@ -1,0 +1,75 @@
+"""Whether a model can recall, and under which name: by this its view tells it to, or says nothing of it."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace as with_
+from itertools import takewhile
+from typing import Any
+
+from clew.core.items import Frame, Item, Node
+from clew.core.own_tools import RECALL, is_own_recall
+from clew.core.pointers import as_named
+from clew.core.view import View
+from clew.wire.convert.tools import ToolDeclaration, declarations
+
+_TAKES = {"id", "lines", "pattern"}  # what clew's own recall takes; others have a tool of that name, too
+# In the list that a client gives of tools that are declared once they are looked for.
+_LATER = re.compile(rf"^[ \t*-]*((?:mcp__)?clew__{RECALL})\b", re.MULTILINE)
+
+
+def recall_in(body: Mapping[str, Any], format: str) -> str:
+    """The name of clew's recall among the tools of a body; empty: it is not there."""
+    tools = declarations(body, format)
+    if RECALL in tools and _is_ours(tools[RECALL]):
+        return RECALL
+    return next(filter(is_own_recall, tools), "")
+
+
+def recall_later(frame: Frame, said: Sequence[Item]) -> str:
+    """Its name in a list of tools that the client declares when they are asked for."""
+    found = _LATER.search(frame.system)
+    texts = (item.text for item in said if item.kind == "text" and item.role in ("user", "system"))
+    found = found or next(filter(None, map(_LATER.search, texts)), None)
+    return found[1] if found else ""
+
+
+def opening(items: Sequence[Item]) -> Sequence[Item]:
+    """What was said before the first answer: it stays the same for a whole session."""
+    return [*takewhile(lambda item: item.role != "assistant", items)]
+
+
+def recall_name(body: Mapping[str, Any], view: View) -> str:
+    """Under which name the model that a body is for can recall; empty: it cannot."""
+    named = recall_in(body, view.frame.format)
+    return named or recall_later(view.frame, [node.item for node in view.nodes])
+
+
+def with_names(view: View, name: str) -> View:
+    """The view as a model reads it that has recall under this name, or has it not."""
+    if name == RECALL:
+        return view
+    made = view.stand_ins()
+    return with_(view, nodes=tuple(_named(n, name) if n.id in made else n for n in view.nodes))
+
+
+def _is_ours(tool: ToolDeclaration) -> bool:
+    properties = (tool.schema or {}).get("properties")
+    return isinstance(properties, Mapping) and properties.keys() >= _TAKES
+
+
+def _named(node: Node, name: str) -> Node:
+    text = as_named(node.item.text, name)
+    if text == node.item.text:
+        return node
+    return with_(node, item=with_(node.item, text=text, wire=node.item.wire and _said(node.item.wire, name)))
+
+
+def _said(value: Any, name: str) -> Any:
+    match value:
+        case str():
+            return as_named(value, name)
+        case Mapping():
+            return {key: _said(inner, name) for key, inner in value.items()}
+        case list() | tuple():
+            return [_said(inner, name) for inner in value]
+    return value

@@ -1,0 +1,38 @@
+"""To which clients the gateway offers tools to recall with, and in which of their requests."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from clew.agent.control import ContextController
+from clew.core import rawjson
+from clew.errors import ClewError
+from clew.exchange.offering import is_offerable
+from clew.gateway.settings import OfferedTools
+from clew.steps.handoff import NEW_SESSION
+from clew.wire.convert.tools import declared
+
+# Clients that go on well with tools which they did not send: docs/gateway.md has what was measured, and when.
+_AGENTS = ("claude-cli/", "codex_", "codex-", "opencode/", "geminicli", "qwencode/")
+_PROMPTS = (b"operating inside pi, a coding agent harness",)  # of one whose headers are those of its library
+
+
+def are_wanted(tools: OfferedTools, headers: Mapping[str, str], raw: bytes) -> bool:
+    """Whether a client shall have them: as it was set, else if it is known to take them well."""
+    if tools != "auto":
+        return tools
+    return headers.get("user-agent", "").lower().startswith(_AGENTS) or any(prompt in raw for prompt in _PROMPTS)
+
+
+def offerable(raw: bytes, format: str, controller: ContextController) -> Mapping[str, Any] | None:
+    """The body, where tools of clew's can be offered in it: one answer comes, and now, and no name is taken."""
+    try:
+        body = rawjson.loads(raw)
+        if not isinstance(body, dict) or body.get("n") not in (None, 1) or body.get("background"):
+            return None
+        names = declared(body, format)
+        if not names or any(map(controller.is_ours, names)):
+            return None
+        # Who decides needs tools of its own to act.
+        return body if controller.is_ours(NEW_SESSION) or is_offerable(body, format) else None
+    except ClewError:
+        return None
