@@ -41,11 +41,6 @@ def is_thinking(view: View) -> bool:
     return bool(said) and said[-1].item.role == "tool" and any(map(_thought, said))
 
 
-def last_thought(view: View) -> int:
-    """Where the newest thinking stands; -1 if there is none."""
-    return max((i for i, n in enumerate(view.nodes) if _thought(n)), default=-1)
-
-
 def _thought(node: Node) -> bool:
     return node.item.kind == "reasoning"
 

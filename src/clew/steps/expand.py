@@ -10,17 +10,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from clew.clients.voices import typed, undecorated
+from clew.core.cuts import continues
 from clew.core.items import ASKING, BESIDE, SHORT, Item
 from clew.core.pointers import pointer
 from clew.core.view import Swap, View
-from clew.steps.bound import last_thought
-from clew.steps.places import newest_turn
 from clew.steps.worklog.wording import around, words
 from clew.text.excerpts import framed
 from clew.text.search import Index, wording
 from clew.text.words import CHUNK, COMMON
 from clew.tokens.target import Target
-from clew.wire.rules.binding import binds
 
 MOST_TOKENS = 2_000  # tokens put beside one message
 ROOM_SHARE = 1 / 25  # of the room, for one; by `compress` more, since it happens once
@@ -64,17 +62,24 @@ EXPAND = Expand()
 
 
 def question(view: View) -> Question | None:
-    """What the user typed last, if nobody has answered it and nothing was recalled for it yet."""
-    start, stop = newest_turn(view.nodes)
-    if stop != len(view.nodes) or start == stop or start not in view.cuts() or view.nodes[start].item.opens is None:
+    """What the user typed since anybody answered, if nothing was recalled for it yet.
+
+    Clients say things of their own before and after it, in the same message or in others; they ask nothing.
+    """
+    start = stop = len(view.nodes)
+    while start and (said := view.nodes[start - 1].item).role in ("user", "system") and said.kind != "summary":
+        start -= 1
+    asked = [i for i in range(start, stop) if typed(view.nodes[i].item)]
+    known = [i for i in asked if _was_asked(view, view.nodes[i].id)]
+    asked = [i for i in asked if i > max(known, default=-1)]
+    text = "\n".join(typed(view.nodes[i].item) for i in asked)
+    if not asked or not _asking(text):
         return None
-    if binds(view.frame.format, view.frame.model) and last_thought(view) >= start:
-        return None  # nothing may change before thinking that is bound to it
-    text = "\n".join(said for n in view.nodes[start:stop] if (said := typed(n.item)))
-    id = view.nodes[start].id
-    if not _asking(text) or id in view.pinned or _was_asked(view, id):
-        return None
-    return Question(start, id, text)
+    # Before the first words of the newest message: all that was sent already stays as it was.
+    first = max(i for i in range(start, asked[-1] + 1) if not continues(view.nodes, i))
+    at = next(i for i in asked if i >= first)
+    id = view.nodes[at].id
+    return None if at not in view.cuts() or id in view.pinned else Question(at, id, text)
 
 
 def _was_asked(view: View, id: str) -> bool:

@@ -8,6 +8,8 @@ from clew.testing.clients.shape import Client, ClientMessage, ClientRequest, Req
 from clew.testing.clients.tongues import ChatTongue, Spec, tools_of
 from clew.testing.clients.wording import Pen
 
+DATED = "The current date is"
+
 
 class Chatting(Client):
     """A plain loop over Chat Completions."""
@@ -68,7 +70,8 @@ class Pi(Chatting):
 
 
 class QwenCode(Chatting):
-    """Qwen Code: now and then another agent reads the whole conversation, to remember things."""
+    """Qwen Code: reminders before the first question, the date before the newest one while it is that; now and then
+    another agent reads the whole conversation, to remember things."""
 
     name = "qwen-code"
     model = "qwen3-coder-plus"
@@ -80,6 +83,14 @@ class QwenCode(Chatting):
         self.memory = f"You are a managed memory extraction subagent. {self.own.prose(900)}"
         self.memory_tools = tools_of(self.own, 1_500, ("read_memory", "write_memory"))
         self.rests = 0
+        self.notes = [f"<system-reminder>\n{self.own.prose(size)}\n</system-reminder>" for size in (1_200, 80, 500)]
+
+    def ask(self, text: str) -> None:
+        for message in self.history:
+            if message["role"] == "user" and DATED in str(message["content"][0]):
+                del message["content"][0]
+        notes = [f"<system-reminder>\n{DATED}: Sunday.\n</system-reminder>"] if self.history else self.notes
+        self.history.append({"role": "user", "content": [{"type": "text", "text": t} for t in (*notes, text)]})
 
     def resting(self) -> Iterator[ClientRequest]:
         self.rests += 1

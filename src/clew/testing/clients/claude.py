@@ -111,7 +111,8 @@ class ClaudeCode(Client):
 
 
 class ClaudeCodeNew(ClaudeCode):
-    """The version of autumn 2026: a system message after the first question, and what is left told in each result."""
+    """The version of autumn 2026: a system message after the first question, and what is left told in each result and
+    before each question."""
 
     name = "claude-2.1.325"
     version = "2.1.325"
@@ -126,6 +127,9 @@ class ClaudeCodeNew(ClaudeCode):
     def ask(self, text: str) -> None:
         if self.history and self.history[-1]["role"] == "system":
             self.history[0]["content"].append({"type": "text", "text": text})
+        elif self.history and self.history[-1]["role"] == "assistant":
+            told = f"<system-reminder>\n<total_tokens>{self.left} tokens left</total_tokens>\n</system-reminder>\n"
+            self.history.append({"role": "user", "content": [{"type": "text", "text": t} for t in (told, text)]})
         else:
             super().ask(text)
 
