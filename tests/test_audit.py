@@ -201,6 +201,19 @@ def test_a_number_that_stands_far_from_the_words_does_not_tell_them() -> None:
     assert not Retelling(far).tells(PORT)
 
 
+def test_what_a_client_says_around_a_summary_is_no_fact_of_the_next_one() -> None:
+    frame = "<state_snapshot>\n<key_knowledge>\nsrc/pump.py is done.\n</key_knowledge>\n</state_snapshot>"
+    tail = "\n\nIf you need specific details from before compaction, read the full transcript at: /home/me/a/b1.jsonl"
+    made = session(user("Begin."), user("Go on."), AFTER, summaries=[frame + tail, "Nothing."])
+    later = [*audited(made, content=True)][1]
+    assert later.lost["paths"] == ["src/pump.py"]
+    assert later.lost["names"] == []
+
+
+def test_a_line_of_a_screen_that_was_pasted_is_no_rule() -> None:
+    assert [*rules("╭ - 654274e make sure calling with --agent does all required setup steps")] == []
+
+
 def test_a_long_id_is_named_by_its_first_signs() -> None:
     history = user("Look at session 28c304f6-3c5f-4539-af1d-07ae450e639d and at 9f3c2ab77d01e4.")
     for summary, kept in (("session `28c304f6`, commit 9f3c2ab", 2), ("28c304f7 and 9f3c2", 0)):

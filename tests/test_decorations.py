@@ -15,7 +15,7 @@ from clew.steps.expand import question
 from clew.steps.places import newest_turn
 from clew.steps.worklog.requests import typed
 from clew.testing import view_of
-from clew.text.decorations import PASSING, TAGS, is_program_made, undecorated
+from clew.text.decorations import PASSING, TAGS, is_boilerplate, is_program_made, undecorated
 from clew.tokens.target import Target
 from shell import Shell
 
@@ -48,6 +48,38 @@ def test_what_a_program_says_is_not_the_users(text: str) -> None:
     assert is_program_made(text)
     assert typed(Item("text", "user", text)) == ""
     assert sheet(Item("text", "user", text)).voice != "user"
+
+
+LISTING = "[attachment skill_listing]\n- deploy: runs skills/deploy.sh; never on Fridays. DeployError means stop."
+BOILERPLATE = [
+    LISTING,
+    INSTRUCTIONS,
+    "<system-reminder>\nNever name /srv/boiler.py.\n</system-reminder>",
+    "Continue if you have next steps, or stop and ask for clarification if you are unsure how to proceed.",
+    "<skills_instructions>\nSkills are in /root/.codex/skills/a/SKILL.md\n</skills_instructions>",
+]
+
+
+@pytest.mark.parametrize("text", BOILERPLATE)
+def test_what_a_client_says_of_its_own_has_no_facts(text: str) -> None:
+    role = "system" if text.startswith("<skills") else "user"
+    assert is_boilerplate(text)
+    assert sheet(Item("text", role, text)).facts == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[attachment file src/pump.py]\nimport valve_control",
+        "<bash-stdout>src/pump.py uses valve_control</bash-stdout>",
+        "<state_snapshot>\nsrc/pump.py calls valve_control\n</state_snapshot>",
+        ASK,
+    ],
+)
+def test_what_a_client_passes_on_has_the_facts_of_who_said_it(text: str) -> None:
+    facts = sheet(Item("text", "user", text)).facts
+    assert "src/pump.py" in facts
+    assert not {"bash-stdout", "state_snapshot"} & facts.keys()
 
 
 @pytest.mark.parametrize("tag", TAGS)

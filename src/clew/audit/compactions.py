@@ -20,7 +20,7 @@ from clew.catalog import lookup
 from clew.core.items import Item
 from clew.sessions.transcripts import Transcript, TranscriptCompaction
 from clew.steps.worklog.requests import typed
-from clew.text.decorations import is_program_made
+from clew.text.decorations import is_program_made, summary_alone
 from clew.text.voices import ASSISTANT, quoted
 from clew.tokens import Counter as TokenCounter
 from clew.tokens import counter_for, estimate
@@ -113,7 +113,7 @@ class SessionAudit:
                 yield self._audit(n, why, part, kept, again.get(n, []))
             # What a summary kept, the next one has to tell; also what only it says.
             carried = [NamedFact(kind, text) for kind, texts in told.items() for text in texts]
-            carried += words(why.summary or "")
+            carried += words(summary_alone(why.summary or ""))
 
     def _audit(
         self,

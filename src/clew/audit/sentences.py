@@ -56,6 +56,7 @@ DECIDES = re.compile(
     rf"|\blet['’]?s (?:not |only |just )?(?!run\b)(?:{_DO})\b"
 )
 COMMANDS = re.compile(r"(?i)\b(?:must|never|always|not allowed|forbidden|mandatory|make sure|from now on|under no)\b")
+DRAWN = re.compile(r"\W*[\u2500-\u259f]")  # a line of a terminal's screen: it was pasted
 WORD = re.compile(r"[^\W_]+")
 PLAIN = COMMON | frozenset(
     "about after again also already always because been before both could decided decision does doing done each even "
@@ -77,7 +78,7 @@ def rules(text: str) -> Iterator[str]:
         return
     for found, strict in rules_in(WorkRequest(text)):
         if strict in STRICT_RULES:
-            ours = (said for said in found if speaks_to_us(said) or COMMANDS.search(said))
+            ours = (said for said in found if (speaks_to_us(said) or COMMANDS.search(said)) and not DRAWN.match(said))
             yield from (said for said in ours if len(telling(said)) >= TELLING_LEAST)
 
 

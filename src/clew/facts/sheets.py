@@ -10,7 +10,7 @@ from clew.core.bounds import ends
 from clew.core.caches import per_object
 from clew.core.items import Item
 from clew.facts.finding import FACT_CHUNK, classify
-from clew.text.decorations import is_program_made, undecorated
+from clew.text.decorations import is_boilerplate, is_program_made, undecorated, untagged
 
 Voice = Literal["user", "said", "call", "result"]
 
@@ -58,8 +58,8 @@ class Sheet:
 
 @per_object
 def sheet(item: Item) -> Sheet:
-    """Read an item, or the two ends of a very long one."""
-    voice, said = voice_of(item), ends(item.text)
+    """Read an item, or the two ends of a very long one; what a client says of its own has nothing to keep."""
+    voice, said = voice_of(item), _said(item)
     heading, texts = (
         _call(item.name, said)
         if voice == "call"
@@ -73,6 +73,14 @@ def sheet(item: Item) -> Sheet:
     facts = {m.key: m.kind for line in lines for m in line.mentions}
     folders = tuple(_folders(lines)) if "path" in facts.values() else ()
     return Sheet(voice, heading, item.call_id, len(item.text) + 1, lines, facts, folders)
+
+
+def _said(item: Item) -> str:
+    if item.kind != "text" or item.role not in ("user", "system"):
+        return ends(item.text)
+    if is_boilerplate(item.text):
+        return ""
+    return untagged(ends(item.text)) if is_program_made(item.text) else ends(item.text)
 
 
 def _folders(lines: Sequence[FactLine]) -> Iterator[str]:

@@ -91,7 +91,25 @@ OPENINGS = (
     "Generate a new <state_snapshot>",
     "Critically evaluate the <state_snapshot>",
     "You are the component that summarizes",
+    # What opencode says in the user's place when it has compacted by itself.
+    "Continue if you have next steps, or stop and ask for clarification if you are unsure how to proceed.",
 )
+# How messages under the role of the system begin in which a client says how it works.
+_MANUALS = ("<skills_instructions>", "<permissions instructions>", "<managed_developer_instructions>")
+# What of the above is no client's own: what a tool, a command or a model said, or a file that is shown.
+_REPORTS = (*OBSERVED, *FROM_SUMMARY, LEFT_BRANCH, RAN_COMMAND)
+_REPORTING = re.compile(
+    r"<(?:local-command-std(?:out|err)|subagent_notification|task-notification|user_shell_command|bash-\w{3,6}"
+    r"|ide_selection|ide_diagnostics|post-tool-use-hook)>"
+)
+_SHOWN = re.compile(r"\[attachment (?:file|edited_text_file|directory|mcp_resource|selected_lines_in_ide)\b")
+# Where a client goes on behind a summary that it shows, and the tags in which it has it written.
+_BEHIND_SUMMARY = (
+    "\nIf you need specific details from before compaction",
+    "\nContinue the conversation from where it left off",
+    "\nPlease continue the conversation from where we left it off",
+)
+_TAG = re.compile(r"</?[a-z_-]{1,40}>")
 
 # How messages begin that aider puts before each question anew, the answers that it makes up to them included.
 MOVING = (
@@ -191,3 +209,24 @@ def is_program_made(text: str) -> bool:
         return False
     left = undecorated(text)
     return not left or left.startswith(OPENINGS) or is_moving(left) or _ATTACHED.match(left) is not None
+
+
+def is_boilerplate(text: str) -> bool:
+    """Whether a client says it of its own: not the user, nor a model, a tool or a file that it passes on."""
+    if text.startswith(_MANUALS):
+        return True
+    if not is_program_made(text) or _REPORTING.search(text):
+        return False
+    left = undecorated(text)
+    return not (left.startswith(_REPORTS) or is_moving(left) or _SHOWN.match(left))
+
+
+def summary_alone(text: str) -> str:
+    """What a model wrote of a summary, without what its client says behind it and its tags."""
+    stops = [at for behind in _BEHIND_SUMMARY if (at := text.rfind(behind)) >= 0]
+    return untagged(text[: min(stops, default=len(text))])
+
+
+def untagged(text: str) -> str:
+    """Text without the tags in which programs wrap what they say: their names are nobody's."""
+    return _TAG.sub(" ", text) if "</" in text else text

@@ -9,7 +9,7 @@ from clew.errors import BadRequest
 from clew.sessions.transcripts.shape import Script, TranscriptCompaction
 from clew.sessions.transcripts.source import Source, mapping, number, objects, string, time
 from clew.sessions.transcripts.tree import TreeEntry
-from clew.text.decorations import ATTACHED
+from clew.text.decorations import ATTACHED, is_program_made
 from clew.wire.formats.plain import text_of
 
 
@@ -83,6 +83,9 @@ class LineListener:
         elif entry.value.get("isVisibleInTranscriptOnly"):
             self.source.skipped["line that only the user saw"] += 1
         else:
+            text = text_of(content)
+            if entry.value.get("isMeta") and not _results(content) and not is_program_made(text):
+                content = f"{ATTACHED} meta]\n{text}"  # the client's own words: "Continue from where you left off."
             self.script.say({"role": "user", "content": content})
 
     def _assistant(self, entry: TreeEntry) -> None:
@@ -146,6 +149,10 @@ class LineListener:
             self.script.say({"role": "user", "content": f"{label}]\n{text}"})
         else:
             self.source.skipped[f"attachment without words: {kind}"] += 1
+
+
+def _results(content: str | list[Any]) -> bool:
+    return isinstance(content, list) and any(mapping(block).get("type") != "text" for block in content)
 
 
 def _attached(held: Mapping[str, Any]) -> str:
