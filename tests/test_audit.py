@@ -159,6 +159,67 @@ def test_a_sentence_is_told_in_other_words_but_not_by_words_that_lie_about() -> 
     assert not Retelling(far).tells(said)
 
 
+PORT = "The port of s0 is 4017 and must never change."
+ROUNDING = "I decided to use Decimal instead of float for amounts because rounding lost 3 cents in every 10,000 rows."
+
+
+@pytest.mark.parametrize(
+    ("said", "summary", "told"),
+    [
+        (PORT, "The port of s4 is 4417 and must never change.", False),
+        (PORT, "The port of s0 is 4417 and must never change.", False),
+        (PORT, "The port of s4 is 4017 and must never change.", False),
+        (PORT, "The user fixed the port of s0: it is 4017, no change allowed.", True),
+        (PORT, "Ports:\n- s0: port 4017\n- s1: port 4117\nNo port may ever change.", True),
+        (ROUNDING, "Amounts use Decimal, not float, because rounding lost 3 cents per 10,000 rows.", True),
+        (ROUNDING, "Amounts use Decimal, not float, because rounding lost three cents per 10000 rows.", True),
+        (ROUNDING, "Amounts use Fraction, not float, because rounding lost 3 cents per 10,000 rows.", False),
+        ("Always keep at most 5 MB of cache on disk for shelf.", "Cache on disk for shelf: at most 50 MB.", False),
+        (
+            "Do not touch db/schema.sql, the auditors have signed it.",
+            "The auditors signed schema.sql: no touching.",
+            True,
+        ),
+        (
+            "Do not touch db/schema.sql, the auditors have signed it.",
+            "Auditors signed tables.sql: do not touch.",
+            False,
+        ),
+        (
+            "The nightly export must finish before 05:30 each day.",
+            "The nightly export must finish before 06:30.",
+            False,
+        ),
+    ],
+)
+def test_a_sentence_is_told_with_its_own_numbers_names_and_files(said: str, summary: str, told: bool) -> None:
+    assert Retelling(f"Some words before it.\n{summary}\nSome words after it.").tells(said) is told
+
+
+def test_a_number_that_stands_far_from_the_words_does_not_tell_them() -> None:
+    far = "The port of s4 is 4417 and must never change. " + "Then so and so was done. " * 20 + "s0 printed 4017 lines."
+    assert not Retelling(far).tells(PORT)
+
+
+def test_what_a_client_says_around_a_summary_is_no_fact_of_the_next_one() -> None:
+    frame = "<state_snapshot>\n<key_knowledge>\nsrc/pump.py is done.\n</key_knowledge>\n</state_snapshot>"
+    tail = "\n\nIf you need specific details from before compaction, read the full transcript at: /home/me/a/b1.jsonl"
+    made = session(user("Begin."), user("Go on."), AFTER, summaries=[frame + tail, "Nothing."])
+    later = [*audited(made, content=True)][1]
+    assert later.lost["paths"] == ["src/pump.py"]
+    assert later.lost["names"] == []
+
+
+def test_a_line_of_a_screen_that_was_pasted_is_no_rule() -> None:
+    assert [*rules("╭ - 654274e make sure calling with --agent does all required setup steps")] == []
+
+
+def test_a_long_id_is_named_by_its_first_signs() -> None:
+    history = user("Look at session 28c304f6-3c5f-4539-af1d-07ae450e639d and at 9f3c2ab77d01e4.")
+    for summary, kept in (("session `28c304f6`, commit 9f3c2ab", 2), ("28c304f7 and 9f3c2", 0)):
+        assert counts(one(session(history, AFTER, summaries=[summary])))["names"] == (kept, 2)
+
+
 def test_a_command_is_found_as_it_was_run_and_not_as_a_piece_of_another() -> None:
     calls = Calls()
     history = [*user("Begin."), *calls.run("cd /repo && make build 2>&1 | tail -3"), *calls.run("git status")]

@@ -110,6 +110,14 @@ def texts(told: Transcript) -> list[str]:
     return [item.text for item in items if item.kind in ("text", "result") and "session_context" not in item.text]
 
 
+def test_what_gemini_cli_says_first_of_where_it_runs_is_no_compaction_when_it_has_changed() -> None:
+    moved = gemini_user("c9", {"text": "<session_context>\nThe date is another one. docs/STYLE.md\n</session_context>"})
+    said = [GEMINI[2], GEMINI[5], GEMINI[6], GEMINI[7]]
+    [session] = read_all(lines(*GEMINI, {"$set": {"messages": [moved, *said]}}, COMPRESSED[1]), "g.jsonl")
+    assert session.compactions == []
+    assert session.messages[-1] == {"role": "user", "parts": [{"text": "And now?"}]}
+
+
 @pytest.mark.parametrize("agent", FILES)
 def test_a_session_is_read(agent: str) -> None:
     told = read(lines(*FILES[agent][1]), "file")

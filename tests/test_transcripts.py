@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from amounts import cases
 from clew import BadRequest, wire
+from clew.clients.voices import is_program_made
+from clew.core.items import Item
 from clew.sessions.transcripts import (
     AGENTS,
     WRITERS,
@@ -148,6 +150,15 @@ def test_what_is_left_out_is_noted() -> None:
         "1 × error of the API, shown as an answer",
         "1 × line of an unknown type hologram",
     )
+
+
+def test_what_claude_code_says_in_the_users_place_is_marked() -> None:
+    line = {"type": "user", "uuid": "a", "parentUuid": None, "sessionId": "s"}
+    words = {"role": "user", "content": [{"type": "text", "text": "Continue from where you left off."}]}
+    meta, own = ([{**line, "message": words, "isMeta": is_meta}] for is_meta in (True, False))
+    said = [read_all("\n".join(map(json.dumps, lines)).encode(), "a.jsonl")[0].messages for lines in (meta, own)]
+    texts = [m["content"] if isinstance(m["content"], str) else "x" for [m] in said]
+    assert [is_program_made(Item("text", "user", text)) for text in texts] == [True, False]
 
 
 def test_claude_code_as_it_prints_itself() -> None:

@@ -334,3 +334,32 @@ def test_what_a_command_printed_is_not_the_persons(printed: str) -> None:
 def test_who_only_speaks_of_a_mark_is_heard() -> None:
     for text in ("What does --- Content from referenced files --- mean?", 'Put <file name="a"> before each.'):
         assert typed(Item("text", "user", text)) == text
+
+
+LISTING = "[attachment skill_listing]\n- deploy: runs skills/deploy.sh; never on Fridays. DeployError means stop."
+BOILERPLATE = [
+    LISTING,
+    INSTRUCTIONS,
+    "<system-reminder>\nNever name /srv/boiler.py.\n</system-reminder>",
+    "<skills_instructions>\nSkills are in /root/.codex/skills/a/SKILL.md\n</skills_instructions>",
+]
+
+
+@pytest.mark.parametrize("text", BOILERPLATE)
+def test_what_a_client_says_of_its_own_has_no_facts(text: str) -> None:
+    assert sheet(Item("text", "system" if text.startswith("<skills") else "user", text)).facts == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[attachment file src/pump.py]\nimport valve_control",
+        "<bash-stdout>src/pump.py uses valve_control</bash-stdout>",
+        "<state_snapshot>\nsrc/pump.py calls valve_control\n</state_snapshot>",
+        ASK,
+    ],
+)
+def test_what_a_client_passes_on_has_the_facts_of_who_said_it(text: str) -> None:
+    facts = sheet(Item("text", "user", text)).facts
+    assert "src/pump.py" in facts
+    assert not {"bash-stdout", "state_snapshot"} & facts.keys()

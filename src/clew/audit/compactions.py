@@ -17,7 +17,7 @@ from clew.audit.kinds import FACT_KINDS, FactKind, NamedFact, facts_in, words
 from clew.audit.lookups import LookedUpAgain, LookupKind, SeenView, looked_up_again
 from clew.audit.survival import Part, ShownText, shown
 from clew.catalog import lookup
-from clew.clients.voices import is_program_made, typed
+from clew.clients.voices import is_program_made, summary_alone, typed
 from clew.core.items import Item
 from clew.sessions.transcripts import Transcript, TranscriptCompaction
 from clew.text.quoting import ASSISTANT, quoted
@@ -112,7 +112,7 @@ class SessionAudit:
                 yield self._audit(n, why, part, kept, again.get(n, []))
             # What a summary kept, the next one has to tell; also what only it says.
             carried = [NamedFact(kind, text) for kind, texts in told.items() for text in texts]
-            carried += words(why.summary or "")
+            carried += words(summary_alone(why.summary or ""))
 
     def _audit(
         self,

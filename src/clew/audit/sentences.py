@@ -11,7 +11,8 @@ which speaks to the assistant or says must, never and the like; a message too lo
 
 A summary tells a sentence in other words. To ask for it word for word would find none, to ask whether its words occur
 anywhere finds most in any long text. So it counts as told if it is there word for word, or if one stretch of the text,
-of twice its length and at least 40 words, holds six of ten of its telling words, by their first six letters. With less
+of twice its length and at least 40 words, holds six of ten of its telling words, by their first six letters, and all of
+its numbers, names and files (`clew.audit.particulars`): the same words about another port are another rule. With less
 than four such words a sentence cannot be recognised, and is not counted.
 """
 
@@ -19,6 +20,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
+from clew.audit.particulars import in_one_writing, particulars
 from clew.clients.voices import PASTE
 from clew.steps.worklog.requests import WorkRequest
 from clew.steps.worklog.rules import rules_in, speaks_to_us
@@ -30,6 +32,7 @@ TELLING_LEAST = 4  # words
 TELLING_SHARE = 0.6
 STRETCH_WORDS = 40
 STEM = 6  # letters
+SENTENCE_ENDS = ("\n", ". ", "! ", "? ")
 STRICT_RULES = (1, 3)  # as the work log counts them
 
 _WE = r"\b(?:i|we|you|let['’]?s|let me)\b"
@@ -54,6 +57,7 @@ DECIDES = re.compile(
     rf"|\blet['’]?s (?:not |only |just )?(?!run\b)(?:{_DO})\b"
 )
 COMMANDS = re.compile(r"(?i)\b(?:must|never|always|not allowed|forbidden|mandatory|make sure|from now on|under no)\b")
+DRAWN = re.compile(r"\W*[\u2500-\u259f]")  # a line of a terminal's screen: it was pasted
 WORD = re.compile(r"[^\W_]+")
 PLAIN = COMMON | frozenset(
     "about after again also already always because been before both could decided decision does doing done each even "
@@ -75,7 +79,7 @@ def rules(text: str) -> Iterator[str]:
         return
     for found, strict in rules_in(WorkRequest(text)):
         if strict in STRICT_RULES:
-            ours = (said for said in found if speaks_to_us(said) or COMMANDS.search(said))
+            ours = (said for said in found if (speaks_to_us(said) or COMMANDS.search(said)) and not DRAWN.match(said))
             yield from (said for said in ours if len(telling(said)) >= TELLING_LEAST)
 
 
@@ -99,7 +103,10 @@ class Retelling:
     """A text in which sentences are looked for."""
 
     def __init__(self, text: str) -> None:
-        words = _words(text)
+        self._text = in_one_writing(text)
+        found = [*WORD.finditer(self._text)]
+        self._spans = [word.span() for word in found]
+        words = [word[0].lower() for word in found]
         self._whole = f" {' '.join(words)} "
         self._places: dict[str, list[int]] = defaultdict(list)
         for place, word in enumerate(words):
@@ -107,16 +114,21 @@ class Retelling:
 
     def tells(self, said: str) -> bool:
         """Whether it says that, in these or other words."""
-        words = _words(said)
-        return f" {' '.join(words)} " in self._whole or self.share(said) >= TELLING_SHARE
+        said = in_one_writing(said)
+        if f" {' '.join(_words(said))} " in self._whole:
+            return True
+        exact = particulars(said)
+        return all(one.search(self._text) for one in exact) and any(
+            all(one.search(stretch) for one in exact) for stretch in self._stretches(said)
+        )
 
-    def share(self, said: str) -> float:
-        """How many of a sentence's telling words stand together, at the best place."""
+    def _stretches(self, said: str) -> Iterator[str]:
+        """The stretches of the text that hold enough of a sentence's telling words."""
         stems = telling(said)
         reach = max(STRETCH_WORDS, 2 * len(_words(said)))
         places = sorted((place, stem) for stem in stems for place in self._places.get(stem, ()))
         inside: Counter[str] = Counter()
-        best = first = 0
+        first = 0
         for place, stem in places:
             inside[stem] += 1
             while places[first][0] <= place - reach:
@@ -125,5 +137,12 @@ class Retelling:
                 if not inside[gone]:
                     del inside[gone]
                 first += 1
-            best = max(best, len(inside))
-        return best / len(stems) if stems else 0.0
+            if len(inside) >= TELLING_SHARE * len(stems):
+                yield self._sentences(places[first][0], place)
+
+    def _sentences(self, first: int, last: int) -> str:
+        """The whole sentences in which these words stand."""
+        start, stop = self._spans[first][0], self._spans[last][1]
+        before = max((self._text.rfind(end, 0, start) for end in SENTENCE_ENDS), default=-1)
+        after = [at for end in SENTENCE_ENDS if (at := self._text.find(end, stop)) >= 0]
+        return self._text[before + 1 : min(after, default=len(self._text))]

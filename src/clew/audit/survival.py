@@ -1,8 +1,8 @@
 """Which facts of a part of a conversation are still in a text.
 
 Exactly, but for white space: a command as it was run, a number with its unit, a name, a link, an error as they are
-written. A file also by a shorter path that can mean no other (`clew.audit.paths`), a sentence also in other words
-(`clew.audit.sentences`). More text never holds less.
+written. A file also by a shorter path that can mean no other (`clew.audit.paths`), a long id also by its first signs, a
+sentence also in other words (`clew.audit.sentences`). More text never holds less.
 """
 
 import re
@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from clew.audit.kinds import FACT_KINDS, FactKind, NamedFact, as_file, given_to, numbers, values
+from clew.audit.particulars import LONG_ID, SHORT_ID
 from clew.audit.paths import Files
 from clew.audit.sentences import Retelling
 from clew.core.items import Item
@@ -56,7 +57,11 @@ class ShownText:
             case "decisions" | "rules":
                 return self._sentences.tells(fact)
             case _:
-                return fact in self._words or (not fact.isidentifier() and _stands_in(fact, self.text, PART_OF_NAME))
+                if fact in self._words or (not fact.isidentifier() and _stands_in(fact, self.text, PART_OF_NAME)):
+                    return True
+                return bool(LONG_ID.fullmatch(fact)) and any(
+                    fact[:n] in self._words for n in range(SHORT_ID, len(fact))
+                )
 
     @cached_property
     def paths(self) -> list[str]:

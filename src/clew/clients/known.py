@@ -99,11 +99,12 @@ SIDES = [Side(r.get("begins", ""), r.get("system", ""), r.get("form"), r["exampl
 MESSAGES = [
     *map(_message, _rows("message")),
     *(
-        _message(row | {"kind": "summary request" if "form" in row else "title request"})
+        _message(row | {"kind": "summary-request" if "form" in row else "title-request"})
         for row in _rows("side")
         if "begins" in row
     ),
 ]
+BEHIND_SUMMARIES = [row["begins"] for row in _rows("behind")]
 SENTENCES: dict[str, list[Sentence]] = {}
 for _row in _rows("sentence"):
     SENTENCES.setdefault(_row["says"], []).append(

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace as with_
 from typing import Literal, NamedTuple
 
-from clew.clients.known import CLIENTS, MESSAGES, SENTENCES, WRAPS
+from clew.clients.known import BEHIND_SUMMARIES, CLIENTS, MESSAGES, SENTENCES, WRAPS
 from clew.core.caches import per_object
 from clew.core.items import Item
 
@@ -20,6 +20,10 @@ TOOL = frozenset({"printed", "observed", "framed", "result"})
 CLEW = frozenset({"status", "stand-in", "left branch"})
 ASSISTANT = frozenset({"answer", "call"})
 ACCOUNTS = frozenset({"summary", "left branch", "stand-in"})  # what somebody tells of what was said
+# What a client says of its own. All else that it puts there it passes on: files, outputs, what a model wrote.
+BOILERPLATE = frozenset(
+    "reminder environment instructions skill listing command filler interruption status summary-request".split()
+) | {"title-request"}
 PASTE = 2_000  # characters: a longer message was not all typed
 
 # After what was typed; to the end it is what the command printed that the user ran.
@@ -40,6 +44,7 @@ _PASSING = tuple(wrap for wrap in WRAPS if wrap.passing)
 _AROUND = re.compile("|".join(re.escape(mark) for w in WRAPS if w.around for mark in (w.opening, w.closing)))
 _BEGINNINGS = tuple(message.begins for message in MESSAGES)
 _MOVING = tuple(message.begins for message in MESSAGES if message.moving)
+_TAG = re.compile(r"</?[a-z_-]{1,40}>")
 _FENCE = re.compile(r"[ \t]{0,3}(?:```|~~~)")
 
 
@@ -151,6 +156,25 @@ def kind_of(item: Item) -> str:
     if any(part.kind in PERSON for part in found):
         return "typed"
     return max(found, key=lambda part: part.stop - part.start).kind if found else ""
+
+
+def passed_on(item: Item) -> str:
+    """What an item says without what a client says of its own, and without the tags around what it passes on."""
+    found = parts_of(item)
+    kept = (part for part in found if part.kind not in BOILERPLATE)
+    text = "".join(item.text[part.start : part.stop] for part in kept)
+    return text if item.role in ("assistant", "tool") or item.kind != "text" else untagged(text)
+
+
+def summary_alone(text: str) -> str:
+    """What a model wrote of a summary, without what its client says behind it and its tags."""
+    stops = [at for behind in BEHIND_SUMMARIES if (at := text.rfind(f"\n{behind}")) >= 0]
+    return untagged(text[: min(stops, default=len(text))])
+
+
+def untagged(text: str) -> str:
+    """Text without the tags in which programs wrap what they say: their names are nobody's."""
+    return _TAG.sub(" ", text) if "</" in text else text
 
 
 def surroundings(item: Item) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from clew.clients.voices import ACCOUNTS, TOOL, kind_of, typed
+from clew.clients.voices import ACCOUNTS, TOOL, kind_of, passed_on, typed
 from clew.core.bounds import ends
 from clew.core.caches import per_object
 from clew.core.items import Item
@@ -58,13 +58,9 @@ class Sheet:
 
 @per_object
 def sheet(item: Item) -> Sheet:
-    """Read an item, or the two ends of a very long one."""
-    voice, said = voice_of(item), ends(item.text)
-    heading, texts = (
-        _call(item.name, said)
-        if voice == "call"
-        else ("", _texts(ends(typed(item)) if voice == "user" else said, voice))
-    )
+    """Read an item, or the two ends of a very long one; what a client says of its own has nothing to keep."""
+    voice, said = voice_of(item), ends(typed(item) or passed_on(item))
+    heading, texts = _call(item.name, said) if voice == "call" else ("", _texts(said, voice))
     # At every line end there is: none must hide inside a quotation.
     parts = (part.strip() for text in texts for part in text.splitlines())
     lines = tuple(line for part in parts if part for line in _clauses(part))

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace as with_
 from typing import Any
 
-from clew.clients.voices import ATTACHED
+from clew.clients.voices import ATTACHED, typed
+from clew.core.items import Item
 from clew.errors import BadRequest
 from clew.sessions.transcripts.shape import Script, TranscriptCompaction
 from clew.sessions.transcripts.source import Source, mapping, number, objects, string, time
@@ -83,6 +84,9 @@ class LineListener:
         elif entry.value.get("isVisibleInTranscriptOnly"):
             self.source.skipped["line that only the user saw"] += 1
         else:
+            text = text_of(content)
+            if entry.value.get("isMeta") and not _results(content) and typed(Item("text", "user", text)):
+                content = f"{ATTACHED} meta]\n{text}"  # the client's own words: "Continue from where you left off."
             self.script.say({"role": "user", "content": content})
 
     def _assistant(self, entry: TreeEntry) -> None:
@@ -146,6 +150,10 @@ class LineListener:
             self.script.say({"role": "user", "content": f"{label}]\n{text}"})
         else:
             self.source.skipped[f"attachment without words: {kind}"] += 1
+
+
+def _results(content: str | list[Any]) -> bool:
+    return isinstance(content, list) and any(mapping(block).get("type") != "text" for block in content)
 
 
 def _attached(held: Mapping[str, Any]) -> str:

@@ -25,7 +25,7 @@ WIRE = "openai_responses"
 FOLDERS = tuple(SessionFolder("CODEX_HOME", ".codex", below) for below in ("sessions", "archived_sessions"))
 MARKS = (b'"compacted"',)
 LINE_TYPES = frozenset({"session_meta", "response_item", "event_msg", "turn_context", "compacted"})
-ASIDE = frozenset({"world_state", "security_risk_score", "inter_agent_communication_metadata"})
+ASIDE = frozenset({"world_state", "security_risk_score", "inter_agent_communication_metadata", "token_usage_record"})
 BARE = frozenset(  # items that stood in the file by themselves, before September 2025
     "message reasoning function_call function_call_output custom_tool_call custom_tool_call_output local_shell_call "
     "web_search_call".split()

@@ -139,7 +139,9 @@ def _content(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _key(content: Mapping[str, Any]) -> bytes:
-    """What a message says: ids and signatures do not count."""
+    """What a message says: ids and signatures do not count, nor what the client says first, each time anew."""
+    if _text(content).startswith(CONTEXT):
+        return CONTEXT.encode()
     said: list[Any] = [content["role"]]
     for part in objects(content["parts"]):
         for told in (mapping(part.get("functionCall")), mapping(part.get("functionResponse"))):
