@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -126,10 +127,12 @@ def stalls(*parts: bytes) -> Act:
 
 
 @contextmanager
-def rude(act: Act, settings: GatewaySettings | None = None) -> Iterator[tuple[Served, RudeUpstream]]:
+def rude(
+    act: Act, settings: GatewaySettings | None = None, store: str | Path = ":memory:"
+) -> Iterator[tuple[Served, RudeUpstream]]:
     """A gateway before such an upstream."""
     upstream = RudeUpstream(act)
-    with serving(provider=cast(Any, upstream), settings=settings) as served:
+    with serving(store, cast(Any, upstream), settings=settings) as served:
         yield served, upstream
 
 

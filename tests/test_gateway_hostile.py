@@ -2,12 +2,15 @@
 
 import json
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from clew import Engine, open_store
 from clew.gateway.connection import LARGEST_HEAD
 from clew.gateway.settings import GatewaySettings
+from clew.sessions.totals import totals
 from clew.testing import Answer, StrictProvider
 from rudeness import EVENTS, chunk, dialled, heard, post, rude, stalls, whole
 from serving import Served, serving
@@ -63,6 +66,31 @@ def test_a_client_that_hangs_up_in_the_middle_of_an_answer_ends_the_call(head: b
                 assert line.recv(100).startswith(b"HTTP/1.1 200")
         assert upstream.told.get() == "ended"
         idle(served)
+
+
+async def test_calls_that_nobody_answered_count_as_none(tmp_path: Path) -> None:
+    file, named = tmp_path / "log.db", {"x-clew-session": "s"}
+    with rude(stalls(), store=file) as (served, upstream):
+        for _ in range(2):  # the client does not wait
+            with dialled(served, post(CHAT, SAID, headers=named)):
+                assert upstream.told.get() == "asked"
+            assert upstream.told.get() == "ended"
+        idle(served)
+        upstream.act = lambda line: line.close()  # nobody is there
+        assert served.ask(CHAT, SAID, named).status == 502
+        refused = json.dumps({"error": {"message": "slower", "type": "rate_limit_exceeded"}}).encode()
+        head = f"HTTP/1.1 429 No\r\ncontent-type: application/json\r\ncontent-length: {len(refused)}\r\n\r\n"
+        upstream.act = lambda line: line.sendall(head.encode() + refused)
+        assert served.ask(CHAT, SAID, named).status == 429
+        upstream.act = lambda line: line.sendall(whole({"choices": []}))  # an answer, of which nothing is reported
+        assert served.ask(CHAT, SAID, named).status == 200
+    store = open_store(file)
+    [session] = await store.sessions("default")
+    [call] = await store.calls("default", session.branch)
+    found = await totals(Engine(store), "default", [session])
+    await store.close()
+    assert (session.calls, session.sent) == (found.calls, found.sent) == (1, call.predicted)
+    assert found.everything == call.predicted
 
 
 def test_what_a_client_asked_before_it_hung_up_is_in_the_log_once() -> None:

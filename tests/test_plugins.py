@@ -2,8 +2,11 @@
 
 import io
 import json
+import os
 import re
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -118,6 +121,51 @@ async def test_opencode_is_not_sent_what_failed_and_knows_its_summary(log: SQLit
     assert "What did we do so far?" in texts
     assert not any("fact-7" in text for text in texts)
     await log.close()
+
+
+@pytest.mark.parametrize("client", HISTORIES)
+async def test_who_does_not_wait_for_an_answer_is_answered_in_order_all_the_same(client: str, log: SQLite) -> None:
+    talk, whole = talking(client, log), HISTORIES[client](4)
+    asked = [asking("view", messages=whole[:end], folder="here") for end in range(1, len(whole) + 1)]
+    source = io.BytesIO(b"".join(json.dumps({"id": n, **one}).encode() + b"\n" for n, one in enumerate(asked)))
+    sink = io.BytesIO()
+    await converse(talk.answer, source, sink)
+    told = [json.loads(line) for line in sink.getvalue().splitlines()]
+    assert [line["id"] for line in told] == [*range(len(asked))]
+    assert not any("failed" in line for line in told)
+    assert len({session.branch for session in await log.sessions("default")}) == 1
+    await log.close()
+
+
+async def test_what_was_asked_by_a_program_that_has_ended_is_written_down(log: SQLite) -> None:
+    class GonePipe(io.BytesIO):
+        def write(self, _: object) -> int:
+            raise BrokenPipeError
+
+    talk = talking("pi", log)
+    lines = [{"id": n, **asking("view", session=f"ses_{n}", messages=pi_history(1))} for n in (1, 2)]
+    source = io.BytesIO(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    await converse(talk.answer, source, GonePipe())
+    assert await log.session("default", "pi-ses_1")
+    assert await log.session("default", "pi-ses_2")
+    await log.close()
+
+
+def test_a_client_hears_at_once_whether_small_requests_may_go_on_without_an_answer(tmp_path: Path) -> None:
+    def first(*words: str, **env: str) -> str:
+        given = {**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path), **env}
+        command = [sys.executable, "-m", "clew", "plugin", *words]
+        said = subprocess.check_output(command, cwd=tmp_path, env=given, stdin=subprocess.DEVNULL, text=True)
+        return said.partition("\n")[0]
+
+    assert json.loads(first("pi")) == {"plain": True}
+    assert json.loads(first("pi", CLEW_SECRETS="refuse")) == {"plain": False}
+    (tmp_path / "clew").mkdir()
+    (tmp_path / "clew" / "config.toml").write_text("[gateway]\nport = 9\n")
+    assert json.loads(first("pi")) == {"plain": True}
+    (tmp_path / "clew.toml").write_text("[budget]\nwindow = 9000\n")
+    assert json.loads(first("pi")) == {"plain": False}
+    assert "plain" not in first("--help")
 
 
 @pytest.mark.parametrize("client", HISTORIES)

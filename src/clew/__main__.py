@@ -1,4 +1,4 @@
-"""`python -m clew`, and the command `clew`: a hook must not wait until all other commands are imported."""
+"""`python -m clew`, and the command `clew`: no hook or plugin must wait until all other commands are imported."""
 
 import sys
 
@@ -9,6 +9,10 @@ def main() -> None:
         from clew.hooks.running import main as hook
 
         hook()
+    if sys.argv[1:2] == ["plugin"]:
+        from clew.plugins.announcing import announce
+
+        announce(sys.argv[2:])
     from clew.cli import main as command
 
     command()

@@ -96,6 +96,23 @@ async def test_a_large_result_is_a_preview_and_can_be_recalled(client: str, way:
 
 
 @pytest.mark.parametrize(("client", "way"), EACH)
+async def test_it_does_not_wait_for_a_clew_that_still_starts(client: str, way: str, tmp_path: Path) -> None:
+    asked = tmp_path / "asked"
+    slow = ["sh", "-c", f"echo '{{\"plain\": true}}'; cat >> {asked}"]  # it says the first line, and never another
+    with stage(tmp_path, Model({"list amber": ["echo amber-1"]})) as on:
+        plug(on, client)
+        [script] = [*(on.home / CONFIG[client]).rglob("clew.ts")]
+        known = re.compile(r"(const COMMAND: string\[\] = )\[.*?\]")
+        patient = known.sub(lambda found: found[1] + json.dumps(slow), script.read_text())
+        script.write_text(patient.replace("PATIENCE = 20_000", "PATIENCE = 100_000_000"))  # it would wait for ever
+        assert "Done: list-amber." in talk(client, on, way, "list amber", window=200_000)
+    on.check()
+    acts = [json.loads(line)["act"] for line in asked.read_text().splitlines()]
+    assert acts.count("view") >= 2
+    assert "result" in acts
+
+
+@pytest.mark.parametrize(("client", "way"), EACH)
 async def test_without_clew_it_goes_on_alone_and_is_then_as_it_was(client: str, way: str, tmp_path: Path) -> None:
     with stage(tmp_path, Model({"list amber": ["echo amber-1"], "and again": ["echo amber-2"]})) as on:
         plug(on, client)

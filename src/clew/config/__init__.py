@@ -1,10 +1,15 @@
 """The only reader of TOML and environment: `load` gives what holds, and from where."""
 
-from clew.config.places import Places, is_file
-from clew.config.reading import assembled, edited, load
-from clew.config.setting import NAME, Key, Setting
-from clew.config.table import SETTINGS, Config, nearest, read_key, setting_of, write_key
-from clew.config.wiring import configured, engine, listeners
+from typing import TYPE_CHECKING
+
+from clew.core.lazy import loader
+
+if TYPE_CHECKING:
+    from clew.config.places import Places, is_file
+    from clew.config.reading import assembled, edited, load
+    from clew.config.setting import NAME, Key, Setting
+    from clew.config.table import SETTINGS, Config, nearest, read_key, setting_of, write_key
+    from clew.config.wiring import configured, engine, listeners
 
 __all__ = [
     "NAME",
@@ -25,3 +30,13 @@ __all__ = [
     "setting_of",
     "write_key",
 ]
+
+# Loaded when first used: who only looks where files are need not wait for the engine.
+_HOMES = {
+    "places": "Places is_file",
+    "reading": "assembled edited load",
+    "setting": "NAME Key Setting",
+    "table": "SETTINGS Config nearest read_key setting_of write_key",
+    "wiring": "configured engine listeners",
+}
+__getattr__ = loader(__name__, _HOMES)

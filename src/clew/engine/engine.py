@@ -59,6 +59,7 @@ class Engine:
         self.limits = ModelLimits(store, budget, settings.counter, settings.models, settings.servers)
         self._compactor = Compactor(store, settings)
         self._turns = Turns(store, self._compactor, self.limits, settings)
+        self.unanswered = self._turns.unanswered
         self._additions = Appender(self._turns)
         self.lineage = Lineage(self._turns)
 

@@ -29,7 +29,7 @@ from clew.recognition.reach import Before, ProvenPast
 from clew.recognition.recognise import Recogniser
 from clew.secrets.guard import Guard
 from clew.store.protocol import Store
-from clew.store.records import Batch, Began, Cause, Event, Method, NamedValue, Origin, Usage
+from clew.store.records import UNSENT, Batch, Began, Cause, Event, Method, NamedValue, Origin, Usage
 from clew.store.trace import Trace, apply
 from clew.tokens.target import Target
 
@@ -255,6 +255,12 @@ class Turns:
         except Purged:  # while the model answered: there is no call left to say it of
             for kind, name, value in learned:
                 await self.store.learn(view.scope, kind, name, value)
+
+    async def unanswered(self, view: View) -> None:
+        """Write that a call had no answer: it counts as none."""
+        calls = await self.store.calls(view.scope, view.branch)
+        if sent := next((call for call in reversed(calls) if call.seq == view.seq and call.usage is None), None):
+            await self.report(view, Usage(view.seq, {UNSENT: sent.predicted}), ())
 
     def recogniser(self, scope: Scope, frame: Frame, origin: Origin | None = None) -> Recogniser:
         """Who tells whose history it is, in one scope; with what its host says of where it comes from."""

@@ -1,5 +1,6 @@
 """One request of a caller, and as many to the provider as it takes."""
 
+import asyncio
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing, nullcontext
@@ -216,8 +217,17 @@ class Exchange:
     async def _ask(self) -> HeardResponse:
         """What the provider says; where it was too much for it, to less."""
         for left in range(MENDS, -1, -1):
-            reply = await self._hear(await self._line.send(await self._fitted()))
-            if not reply.refusal or not left or not await self._mended(reply.refusal):
+            request = await self._fitted()
+            try:
+                reply = await self._hear(await self._line.send(request))
+            except (Exception, asyncio.CancelledError):  # nobody is there, or nobody waits any more
+                await self._unanswered()
+                raise
+            if not reply.refusal and reply.response.status_code < 400:
+                return reply
+            mended = reply.refusal and left and await self._mended(reply.refusal)
+            await self._unanswered()
+            if not mended:
                 return reply
             await self._line.drop(reply.response)
         raise AssertionError("unreachable")
@@ -269,6 +279,12 @@ class Exchange:
         except Exception as error:
             warn("clew could not shorten a refused request", error)
             return False
+
+    async def _unanswered(self) -> None:
+        try:
+            await self._work(self._thread.unanswered())
+        except Exception as error:
+            warn("clew could not record that there was no answer", error)
 
     async def _observe(self, spoken: Spoken | None) -> None:
         try:

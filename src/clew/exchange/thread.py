@@ -95,6 +95,11 @@ class Thread:
         if self.last is not None and usage is not None:
             await cross(self.controller.engine.observe(self.last.view, usage))
 
+    async def unanswered(self) -> None:
+        """That there was no answer to what was last sent."""
+        if self.last is not None:
+            await cross(self.controller.engine.unanswered(self.last.view))
+
     async def refused(self, error: BaseException | Mapping[str, Any] | str) -> bool:
         """Whether an error says that it was too long, and what `fit` gives next is shorter."""
         return self.last is not None and await cross(self._refused(self.last, error))

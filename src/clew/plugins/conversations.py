@@ -8,7 +8,7 @@ from clew import wire
 from clew.adapters.restoring import restored
 from clew.agent.control import ContextController
 from clew.agent.control.controller import TOOL_CHARACTERS, framed
-from clew.core.bridge import cross
+from clew.core.bridge import Lock, cross
 from clew.core.caches import Recent
 from clew.core.items import Digests, Scope
 from clew.core.own_tools import name_in
@@ -44,6 +44,7 @@ class PluginConversations:
         self._threads = Recent[str, Thread](PLUGIN_THREADS)
         self._marked = Recent[str, bool](PLUGIN_THREADS)
         self._reported = Recent[str, str](PLUGIN_THREADS)
+        self._turns = Recent[str, Lock](PLUGIN_THREADS)
         self._compactions = Compactions(engine, name_in(client))
 
     async def answer(self, asked: PluginQuestion) -> PluginAnswer:
@@ -58,12 +59,15 @@ class PluginConversations:
         if isinstance(window := asked.get("window"), int) and window > 0:
             self._windows[str(asked.get("model") or "")] = window
         own = asked["session"]
-        if own not in self._marked:  # who reads session files leaves this one alone, and so its name
-            self._marked[own] = True
-            await self._engine.store.learn(self._scope, PLUGGED_KIND, own, {"client": self._client})
-            if folder := asked.get("folder"):
-                await hold(self._engine.store, self._scope, self._name(own), str(folder))
-        return await act({**asked, "session": self._name(own), "parent": self._name(asked.get("parent"))})
+        if (turn := self._turns.get(own)) is None:
+            turn = self._turns[own] = Lock()
+        async with turn:  # a client need not wait before it asks again
+            if own not in self._marked:  # who reads session files leaves this one alone, and so its name
+                self._marked[own] = True
+                await self._engine.store.learn(self._scope, PLUGGED_KIND, own, {"client": self._client})
+                if folder := asked.get("folder"):
+                    await hold(self._engine.store, self._scope, self._name(own), str(folder))
+            return await act({**asked, "session": self._name(own), "parent": self._name(asked.get("parent"))})
 
     def _name(self, session: Any) -> str:
         """The name of a conversation in the log: session files have the client's own."""

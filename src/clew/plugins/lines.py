@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, BinaryIO
 
 from clew.core import rawjson
@@ -36,5 +37,6 @@ async def _answer(answer: Answering, line: bytes, sink: BinaryIO) -> None:
     except Exception as error:
         warn("clew failed; the client goes on without it", error)
         told["failed"] = str(error) if isinstance(error, ClewError) else type(error).__name__
-    sink.write(rawjson.dumps(told) + b"\n")
-    sink.flush()
+    with suppress(BrokenPipeError):  # it ended, and what it asked is written down
+        sink.write(rawjson.dumps(told) + b"\n")
+        sink.flush()

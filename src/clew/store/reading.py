@@ -13,7 +13,7 @@ from clew.store.database import Database, Rows
 from clew.store.frames import unpack_frame
 from clew.store.loading import FOREVER, go_on, own, restore
 from clew.store.packing import indexable, is_as_said, listed, unpack, unpack_item
-from clew.store.records import ABSENT, BranchInfo, Call, Happened, KnownHead
+from clew.store.records import ABSENT, UNSENT, BranchInfo, Call, Happened, KnownHead
 from clew.store.rows import call_of, event_of, note_of, read_row
 from clew.store.trace import Trace
 from clew.text.words import terms
@@ -154,7 +154,7 @@ def calls(db: Database, scope: Scope, branch: str) -> list[Call]:
     return [
         call_of(made_on, seq, said, note, at, usage.get(seq))
         for made_on, seq, at, kind, _, said, _, _, note in events
-        if kind == "call"
+        if kind == "call" and UNSENT not in usage.get(seq, ())
     ]
 
 

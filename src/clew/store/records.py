@@ -90,6 +90,9 @@ class Call:
     usage: Mapping[str, Any] | None = None  # tokens the provider reported: input, output, cache_read, cache_write
 
 
+UNSENT = "unsent"  # the tokens of a call that nobody answered, as its only report
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What the provider reported for the call at `seq`."""

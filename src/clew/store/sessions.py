@@ -8,7 +8,7 @@ from clew.core import rawjson
 from clew.core.items import Scope
 from clew.errors import NotFound
 from clew.store.database import Database, LaterRows
-from clew.store.records import Batch, Began, Call, Event, Revert, Said, Session, StoreState, Usage
+from clew.store.records import UNSENT, Batch, Began, Call, Event, Revert, Said, Session, StoreState, Usage
 
 _NOTHING: Mapping[str, Any] = dict.fromkeys(("items", "calls", "sent", "input", "output", "cached", "cost"), 0)
 
@@ -93,6 +93,8 @@ def _totals(event: Event) -> Mapping[str, float]:
 def reported(event: Usage) -> Mapping[str, float]:
     """What a report adds to the session in which its call was made."""
     usage = event.usage
+    if UNSENT in usage:
+        return {"calls": -1, "sent": -usage[UNSENT]}
     names = {"input": "input", "output": "output", "cached": "cache_read"}
     return {name: usage.get(key) or 0 for name, key in names.items()} | {"cost": event.cost or 0.0}
 

@@ -1,10 +1,12 @@
 // Asks a clew of its own, which runs as long as this program, one JSON object a line. Whatever goes wrong there,
-// the answer is undefined, and the program goes on as it would without clew.
+// the answer is undefined, and the program goes on as it would without clew. Nor does it wait while clew starts, as long
+// as what is asked is so small that nothing would be changed: clew hears of it all the same.
 
 import { spawn, type ChildProcess } from "node:child_process"
 
 const COMMAND: string[] = ["clew"] // clew install writes here how clew is started
 const PATIENCE = 20_000 // milliseconds for one answer
+const SPARED = ["view", "result"] // what need not be answered where it is small
 const STARTS = 3 // times that clew is started again after it ended by itself
 
 type Told = Record<string, any>
@@ -15,6 +17,9 @@ class Clew {
   private number = 0
   private starts = 0
   private rest = ""
+  private isUp = false // it has answered
+  private plain: Promise<boolean> = Promise.resolve(false) // whether nobody wants what is small changed
+  private tell: (plain: boolean) => void = () => {}
 
   constructor(
     private readonly client: string,
@@ -29,16 +34,24 @@ class Clew {
     const child = this.running()
     if (!child?.stdin) return undefined
     const id = ++this.number
-    const told = await new Promise<Told | undefined>((resolve) => {
-      const late = setTimeout(() => this.settle(id, undefined, "clew did not answer in time"), PATIENCE)
-      this.waiting.set(id, (answer) => {
+    const line = JSON.stringify({ id, act, ...asked }) + "\n"
+    const late = setTimeout(() => this.settle(id, undefined, "clew did not answer in time"), PATIENCE)
+    const answer = new Promise<Told | undefined>((resolve) => {
+      this.waiting.set(id, (told) => {
         clearTimeout(late)
-        resolve(answer)
+        if (told?.failed && typeof told.failed === "string") this.warn(`clew: ${told.failed}`)
+        resolve(told)
       })
-      child.stdin!.write(JSON.stringify({ id, act, ...asked }) + "\n")
     })
+    child.stdin.write(line)
+    // A token has at least one byte: this is far below the window.
+    const isSmall = SPARED.includes(act) && Buffer.byteLength(line) <= (asked.window ?? 0)
+    if (isSmall && !this.isUp && (await this.plain) && !this.isUp) {
+      late.unref() // the program may end before clew has begun
+      return undefined
+    }
+    const told = await answer
     if (told?.refused) throw new Error(`clew: ${told.refused}`)
-    if (told?.failed && typeof told.failed === "string") this.warn(`clew: ${told.failed}`)
     return told
   }
 
@@ -58,6 +71,8 @@ class Clew {
     if (this.child) return this.child
     if (this.starts >= STARTS) return undefined
     this.starts += 1
+    this.isUp = false
+    this.plain = new Promise((resolve) => (this.tell = resolve))
     const [command, ...rest] = COMMAND
     const child = spawn(command, [...rest, "plugin", this.client], {
       cwd: this.folder,
@@ -68,6 +83,7 @@ class Clew {
       if (this.child !== child) return
       this.child = undefined
       this.rest = ""
+      this.tell(false)
       this.warn(`clew ended (${why}); going on without it`)
       for (const id of [...this.waiting.keys()]) this.settle(id, undefined)
     }
@@ -81,6 +97,9 @@ class Clew {
       for (const line of lines) {
         try {
           const told = JSON.parse(line)
+          this.tell(told.plain === true) // the first line says so
+          if (told.id === undefined) continue
+          this.isUp = true
           this.settle(told.id, told)
         } catch {
           // Not a line of ours.

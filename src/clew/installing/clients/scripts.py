@@ -10,10 +10,8 @@ STARTED_AS = '["clew"]'  # in the script, for how clew is started
 
 
 def script(name: str, clew: ClewCommand) -> str:
-    """A client's plugin, and after it the part that all plugins share."""
-    folder = files("clew").joinpath("data", "plugins")
-    parts = [folder.joinpath(f"{part}.ts").read_text(encoding="utf-8") for part in (name, "bridge")]
-    text = "\n".join(parts).replace(STARTED_AS, json.dumps(clew), 1)
+    """A client's plugin."""
+    text = _whole(name, "bridge", clew)
     for tool in offered("auto", False, "", ""):
         text = text.replace(json.dumps(f"@{tool.name}"), json.dumps(tool.description), 1)
     return text
@@ -21,6 +19,12 @@ def script(name: str, clew: ClewCommand) -> str:
 
 def starting_script(name: str, clew: ClewCommand, url: str) -> str:
     """A client's plugin that starts the gateway, and does nothing else."""
-    text = files("clew").joinpath("data", "plugins", f"gateway-{name}.ts").read_text(encoding="utf-8")
-    text = text.replace(STARTED_AS, json.dumps(clew), 1).replace('"@url"', json.dumps(url), 1)
+    text = _whole(f"gateway-{name}", "starting", clew).replace('"@url"', json.dumps(url), 1)
     return text.replace('"@gone"', json.dumps(gone(clew, name)), 1)
+
+
+def _whole(own: str, shared: str, clew: ClewCommand) -> str:
+    """A client's part, and after it the one that all clients share."""
+    folder = files("clew").joinpath("data", "plugins")
+    parts = [folder.joinpath(f"{part}.ts").read_text(encoding="utf-8") for part in (own, shared)]
+    return "\n".join(parts).replace(STARTED_AS, json.dumps(clew), 1)
