@@ -23,7 +23,6 @@ from clew.sessions.transcripts import Transcript, TranscriptCompaction
 from clew.text.quoting import ASSISTANT, quoted
 from clew.tokens import Counter as TokenCounter
 from clew.tokens import counter_for, estimate
-from clew.wire.formats import named
 
 MILLION = 1_000_000
 USED_BY_CALLS: tuple[FactKind, ...] = ("paths", "commands")  # of which it shows that they were needed again
@@ -83,10 +82,9 @@ class SessionAudit:
     """One session, read once."""
 
     def __init__(self, transcript: Transcript, told: str = "", content: bool = False) -> None:
-        codec = named(transcript.format)
         self.transcript = transcript
         self.name = transcript.name or told
-        self.items: list[list[Item]] = [codec.read(m, "message") for m in transcript.messages]
+        self.items = transcript.items()
         self.cuts = transcript.compactions
         self.views = [SeenView(place, place - why.kept, frozenset(why.also)) for place, why in self.cuts]
         self.counter: TokenCounter = counter_for(transcript.model, transcript.format)

@@ -71,6 +71,11 @@ FILES: list[dict[str, Any]] = [
 ]
 
 
+def slug(name: str) -> str:
+    """The name of a client as files and commands have it."""
+    return name.lower().replace(" ", "-")
+
+
 def _rows(table: str) -> Iterator[dict[str, Any]]:
     return (row | {"client": held.get("name", "")} for held in FILES for row in held.get(table, ()))
 
@@ -113,6 +118,6 @@ for _row in _rows("sentence"):
             _row.get("role", "user"),
             _row.get("first", False),
             _row.get("everywhere", False),
-            _row["client"],
+            slug(_row["client"]),
         )
     )

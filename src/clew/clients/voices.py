@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace as with_
 from typing import Literal, NamedTuple
 
-from clew.clients.known import BEHIND_SUMMARIES, CLIENTS, MESSAGES, SENTENCES, WRAPS
+from clew.clients.known import BEHIND_SUMMARIES, CLIENTS, MESSAGES, SENTENCES, WRAPS, slug
 from clew.core.caches import per_object
 from clew.core.items import Item
 
@@ -78,11 +78,17 @@ def attributed(items: Sequence[Item], client: str, begins: bool) -> list[Item]:
     return [with_(item, voice="copy") if n < summed_up and typed(item) else item for n, item in enumerate(found)]
 
 
+def by_message(items: Sequence[Sequence[Item]], client: str, begins: bool) -> list[list[Item]]:
+    """The same for the items of each of several messages."""
+    said = iter(attributed([item for message in items for item in message], client, begins))
+    return [[next(said) for _ in message] for message in items]
+
+
 def _attributed(item: Item, client: str, is_first: bool) -> Item:
     if item.kind != "text" or item.voice:
         return item
     said = SENTENCES.get(item.text.strip()) if len(item.text) < PASTE else None
-    row = next((row for row in said or () if row.role == item.role and row.client == client), None)
+    row = next((row for row in said or () if row.role == item.role and row.client == slug(client)), None)
     return with_(item, voice=row.kind) if row and (is_first or not row.first) else item
 
 

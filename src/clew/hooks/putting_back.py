@@ -19,7 +19,6 @@ from clew.mcp.telling import data
 from clew.screens.lines import words
 from clew.sessions.transcripts import Transcript, read_all
 from clew.text.quoting import ASSISTANT, quoted
-from clew.wire.formats import named
 
 BACK_CHARACTERS = 7_000  # of all that is put back: clients cut what is longer than 10,000
 REQUESTS, REQUEST_LENGTH = 8, 300  # the newest requests, and characters of each
@@ -61,8 +60,7 @@ def dropped(session: Transcript, just_now: bool = True, size: int = BACK_CHARACT
 
     One that was made just now may not be in the file yet.
     """
-    codec = named(session.format)
-    items = [codec.read(message, "message") for message in session.messages]
+    items = session.items()
     stop, view = _seen(session, items, just_now)
     said = [item for one in items[:stop] for item in one]
     mask = Masking(said, [])

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from dataclasses import replace as with_
 from typing import Any, NamedTuple
 
-from clew.clients.voices import attributed, client_of
+from clew.clients.voices import by_message, client_of
 from clew.core import rawjson
 from clew.core.items import Digests, Frame, Item
 from clew.core.threads import LARGE, LONG
@@ -220,14 +220,7 @@ class Known:
             items = [codec.read(m, f"{codec.LIST}[{lead + before + same + i}]") for i, m in enumerate(rest)]
         except RecursionError:
             raise BadRequest("the body is nested too deeply to read") from None
-        return Incoming(frame, before + same, rest, _attributed(frame, items, not before + same))
-
-
-def _attributed(frame: Frame, items: list[list[Item]], begins: bool) -> list[list[Item]]:
-    """The items of messages, with what only their client's name and their place tell of who said them."""
-    said = attributed([item for message in items for item in message], client_of(frame.system), begins)
-    rest = iter(said)
-    return [[next(rest) for _ in message] for message in items]
+        return Incoming(frame, before + same, rest, by_message(items, client_of(frame.system), not before + same))
 
 
 def _has_numbers(value: Any) -> bool:

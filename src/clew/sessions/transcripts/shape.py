@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Literal
 
+from clew.clients.voices import by_message
+from clew.core.items import Item
 from clew.wire import decode
 from clew.wire.convert.frame import declare
 from clew.wire.formats import named
@@ -69,6 +71,12 @@ class Transcript:
                 found.append((said, stretch.began))
             said += len(stretch.messages)
         return found
+
+    def items(self) -> list[list[Item]]:
+        """What each message says, with who said it."""
+        codec = named(self.format)
+        said = [codec.read(message, f"{codec.LIST}[{n}]") for n, message in enumerate(self.messages)]
+        return by_message(said, self.agent, begins=True)
 
     def body(self) -> dict[str, Any]:
         """The request that would send all of it."""
