@@ -81,8 +81,8 @@ class ClientTalk:
                 made = {"model": "gpt-5", "instructions": self.system, "input": self.said, "tools": self.tools}
                 made |= {"store": False}
             case "gemini":
-                system = {"parts": [{"text": self.system}]}
-                made = {"contents": self.said, "systemInstruction": system, "tools": self.tools}
+                told: Any = {"parts": [{"text": self.system}]}
+                made = {"contents": self.said, "systemInstruction": told, "tools": self.tools}
             case _:
                 made = {"model": "claude-sonnet-4-5", "system": self.system, "messages": self.said}
                 made |= {"tools": self.tools, "max_tokens": 1_000}
