@@ -125,11 +125,19 @@ def test_through_the_gateway(client: str) -> None:
 @pytest.mark.parametrize("client", sorted({*CLIENTS} - {"pi"}))
 def test_a_client_that_has_it_by_mcp_is_told_its_name_there(client: str) -> None:
     name = name_in(client)
-    with serving(provider=StrictProvider(obedient), window=WINDOW) as served:
+    settings = GatewaySettings(tools=False)
+    with serving(provider=StrictProvider(obedient), window=WINDOW, settings=settings) as served:
         talk = ClientTalk(client, name)
         fill(served, talk)
         assert talk.ask(served, QUESTION) == f"a call of {name}"
         assert tools_of(served.provider.heard[-1].body) == ["shell", name]
+
+
+def test_who_has_it_by_mcp_gets_the_gateways_own_too(tmp_path: Path) -> None:
+    with serving(provider=StrictProvider(obedient), window=WINDOW) as served:
+        talk = ClientTalk("gemini", name_in("gemini"))
+        fill(served, talk)
+        assert talk.ask(served, QUESTION) == GOT
 
 
 @pytest.mark.parametrize("format", ["openai_chat", "openai_responses", "anthropic"])
@@ -187,7 +195,7 @@ def test_one_forced_call_between_others_does_not_end_the_conversation(tmp_path: 
 @pytest.mark.parametrize(("client", "name"), [("claude", "recall"), ("claude", "mcp__clew__recall"), ("other", "")])
 def test_an_answered_compaction_names_it_as_the_conversation_has_it(client: str, name: str) -> None:
     asks = "Your task is to create a detailed summary of the conversation so far, paying close attention to the user."
-    settings = GatewaySettings(tools="auto" if client == "claude" else False)
+    settings = GatewaySettings(tools="auto" if name == "recall" else False)
     with serving(provider=StrictProvider(obedient), window=WINDOW, settings=settings) as served:
         talk = ClientTalk("claude", *([name] if name.startswith("mcp") else []))
         fill(served, talk)

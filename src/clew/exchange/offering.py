@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from clew import wire
-from clew.agent.control.pointers import recall_in, recall_later
-from clew.core.items import Frame, Item
+from clew.core.items import Frame
 from clew.wire.convert.tools import choice_of, declared, object_at
 
 _SCHEMAS = ("json_schema", "json_object")
@@ -19,9 +18,10 @@ def is_offerable(body: Mapping[str, Any], format: str) -> bool:
     """Whether tools may join those of a body. Raises `ClewError` for a body that is none.
 
     Who has no tools is asked for a text or an object, and nobody expects a call; nor where the answer must be a certain
-    call or object. Who has clew's tools already, by MCP or a plugin, needs no others.
+    call or object. Who has clew's tools by MCP gets them all the same: a server beside the client may not know which
+    conversation this is.
     """
-    return bool(declared(body, format)) and not _is_bound(body, format) and not _has_recall(body, format)
+    return bool(declared(body, format)) and not _is_bound(body, format)
 
 
 def _is_bound(body: Mapping[str, Any], format: str) -> bool:
@@ -42,20 +42,6 @@ def wants_object(body: Mapping[str, Any]) -> bool:
         return True
     config = object_at(body, "generationConfig") or object_at(body, "generation_config")
     return any(config.get(key) for key in _GEMINI_SCHEMAS)
-
-
-def _has_recall(body: Mapping[str, Any], format: str) -> bool:
-    """Whether the client has clew's tools itself, by MCP or a plugin, or lists them for when they are looked for."""
-    if recall_in(body, format):
-        return True
-    frame, messages = _split(body, format)
-    codec, opening = wire.named(format), list[Item]()
-    for n, message in enumerate(messages):
-        read = codec.read(message, f"{codec.LIST}[{n}]")
-        if any(item.role == "assistant" for item in read):  # what is said later must not change what is offered
-            break
-        opening += read
-    return bool(recall_later(frame, opening))
 
 
 def _split(body: Mapping[str, Any], format: str) -> tuple[Frame, Any]:
