@@ -9,7 +9,7 @@ from clew.core.items import Digests, Scope
 from clew.core.threads import in_thread
 from clew.core.view import View
 from clew.errors import Ambiguous, Conflict, NotFound
-from clew.steps.expand import question, recalled, room
+from clew.steps.expand import question, recalled, room, sought
 from clew.store.protocol import Store
 from clew.store.records import Place
 from clew.store.trace import Trace
@@ -139,7 +139,7 @@ async def beside_newest(store: Store, scope: Scope, trace: Trace, view: View, ta
     if not away:
         return view
     try:
-        index = await among(store, scope, asked.text, away, BODIES_BESIDE, 0, CHARACTERS_BESIDE)
+        index = await among(store, scope, sought(asked.text), away, BODIES_BESIDE, 0, CHARACTERS_BESIDE)
     except Conflict:  # it is not all there, or no longer: nobody asked for it
         return view
     return await in_thread(lambda: recalled(view, target, asked, index, most))

@@ -7,6 +7,7 @@ there until a fold takes it away. Only what the user typed asks; what a tool sai
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from clew.clients.voices import typed, undecorated
@@ -16,8 +17,9 @@ from clew.core.pointers import pointer
 from clew.core.view import Swap, View
 from clew.steps.worklog.wording import around, words
 from clew.text.excerpts import framed
+from clew.text.passages import asks
 from clew.text.search import Index, wording
-from clew.text.words import CHUNK, COMMON
+from clew.text.words import CHUNK, COMMON, QUESTION
 from clew.tokens.target import Target
 
 MOST_TOKENS = 2_000  # tokens put beside one message
@@ -27,7 +29,12 @@ WORD = 4  # letters of a word that asks for something
 FAINT = 0.3  # of the best score: passages below it are not worth their room
 RARE = 0.1  # of the passages: a word in more of them says nothing of what is meant
 PASSAGE_CHARACTERS = 500  # characters of a passage
+# Words that say nothing of what is meant, whatever they stand with: those that join others, and those of courtesy.
 FILLING = frozenset(
+    "about after although always another because been before being between both cannot didn doesn done each either "
+    "even ever every having hers himself however itself many might most much must neither never none nothing once only "
+    "other ours over rather same shall since still such than their theirs they though through under until upon "
+    "together very were where whether which while whom whose without yours "
     "also again anything bye continue cool could does done everything excellent first from going good great have here "
     "item items just keep last like looks make more move need next nice okay perfect please proceed ready right "
     "should some something sounds start step stop sure tell thank thanks that them then there these thing things "
@@ -38,7 +45,10 @@ VOICES = ("user", "assistant")  # whose lines come before those of tools
 VOICED = 1.5  # times their score
 LABEL = "from earlier in this conversation, perhaps of use for the message after it"
 TERMS = 200  # words of a message that are looked for
-TWO = 2  # words of a message that a passage has in common with it, or one name: "ready for the next item" asks nothing
+# Words of a message that a passage has in common with it, or one name: "ready for the next item" asks nothing. Of a
+# question one is enough: who asks in other words than were used has seldom more, and what is put there is little.
+TWO = 2
+FAMILY = 5  # letters by which words of one family are known, in many languages: renew, renewed; order, orders
 FEW_PASSAGES = 3  # passages that a word may always be in
 _PLACE = re.compile(r"^(?:[\w./~-]+[:-])?\d+[:→-]\s*")
 
@@ -134,12 +144,12 @@ def _passages(view: View, asked: Question, index: Index) -> Iterator[QuotedPassa
     """Passages worth their room; none of them is in view."""
     bodies = [" ".join(line.text for line in passage.lines).lower() for passage in index.passages]
     often = max(FEW_PASSAGES, RARE * len(bodies))
-    asking = sorted(_asking(asked.text))[:TERMS]
+    asking = sorted({family(word) for word in _asking(asked.text)})[:TERMS]
     rare = {t for t in asking if 0 < sum(t in body for body in bodies) <= often}
     names = {t for t in rare if not t.isalpha()}
-    least = min(TWO, len(asking))
+    least = min(1 if asks(asked.text) else TWO, len(asking))
     seen = "\n".join(wording(n.item) for n in view.nodes) if rare else ""
-    ranked, told = index.ranked(asked.text) if rare else [], set[str]()
+    ranked, told = index.ranked(_widened(asked.text, index)) if rare else [], set[str]()
     about = {i: i for i, _ in ranked}  # for an answer, the question that it is about
     about |= {said: i for i, _ in ranked if (said := index.answer_to(i, dict(ranked))) is not None}
     for i, score in ranked:
@@ -160,6 +170,25 @@ def _passages(view: View, asked: Question, index: Index) -> Iterator[QuotedPassa
         voice = VOICED if source.title in VOICES else 1.0
         text = f"{source.title} ({pointer(source.id[:SHORT])}): {words(' '.join(new), PASSAGE_CHARACTERS)}"
         yield QuotedPassage(score * voice, text, {source.id, source.call} - {""})
+
+
+def sought(text: str) -> str:
+    """A question, and how its words begin: what may be about it has another word of a family, or two words as one."""
+    found = [word.lower() for word in CHUNK.findall(undecorated(text)[:QUESTION])]
+    joined = (a + b for a, b in pairwise(found) if a.isalpha() and b.isalpha() and len(a + b) > FAMILY)  # back up
+    families = (family(word) for word in found if len(word) > FAMILY and word not in _EMPTY)
+    return " ".join([text, *islice(dict.fromkeys((*families, *joined)), TERMS)])
+
+
+def _widened(text: str, index: Index) -> str:
+    """The same, with the words of an index that are of these families."""
+    wanted = sought(text)
+    return " ".join([wanted, *index.beginning({family(word) for word in _asking(text) if len(word) >= FAMILY})])
+
+
+def family(word: str) -> str:
+    """How all words of a word's family begin, as far as letters tell."""
+    return word[:FAMILY] if word.isascii() and word.isalpha() else word
 
 
 def _bare(line: str) -> str:

@@ -171,6 +171,11 @@ class Index:
             return None
         return max(self._spans[said], key=lambda i: scores.get(i, 0), default=None)
 
+    def beginning(self, starts: Iterable[str]) -> list[str]:
+        """The words that begin like one of these."""
+        starts = tuple(starts)
+        return [word for word in self._holding if word.isalpha() and word.startswith(starts)]
+
     def find(self, question: str, limit: int = 20, passages: int = 3) -> list[Found]:
         """The texts that a question is about, best first, each with its best passages."""
         chosen: dict[int, list[int]] = {}

@@ -1,0 +1,96 @@
+"""In every client's own shape: what a question is about stands beside it, and all else goes out as it would have."""
+
+import json
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import clew
+from clew import Budget, Engine, Request, SQLite
+from clew.engine.settings import Settings
+from clew.testing.clients import Client
+from clew.wire import check
+from clew.wire.formats import named
+from recalling.sessions import SHAPES, Pair, asked, notes, prepared, request
+
+FACT = Pair("result", "The lighthouse keeper Quillon wants 47 lamps.", "47 lamps", "How many lamps for Quillon?")
+EVERY = pytest.mark.parametrize("client", SHAPES.values(), ids=list(SHAPES))
+WINDOW = 64_000
+
+
+async def session(client: str, path: Path) -> Client:
+    return await prepared(
+        client, [FACT, *(FACT._replace(fact=f"Part {n} is blue.") for n in range(8))], str(path), WINDOW
+    )
+
+
+def blocks(body: dict[str, Any], format: str) -> list[tuple[str, str]]:
+    """All that a body says, block by block, cache marks included."""
+    found = []
+    for message in body[named(format).LIST]:
+        said = message.get("content", message.get("parts", [message]))
+        parts = [{"type": "text", "text": said}] if isinstance(said, str) else said or [message]
+        found += [(message.get("role", ""), json.dumps(part, sort_keys=True)) for part in parts]
+    return found
+
+
+@EVERY
+async def test_the_question_is_found_wherever_it_stands_and_nothing_else_changes(client: str, tmp_path: Path) -> None:
+    made = await session(client, tmp_path / "a.db")
+    (tmp_path / "b.db").write_bytes((tmp_path / "a.db").read_bytes())
+    view, sent = await asked(deepcopy(made), FACT, str(tmp_path / "a.db"), WINDOW)
+    _, plain = await asked(made, FACT, str(tmp_path / "b.db"), WINDOW, expand=False)
+    [note] = notes(view)
+    assert FACT.key in note
+    was = {broken.rule for broken in check(plain, made.format)}
+    assert {broken.rule for broken in check(sent, made.format)} <= was
+    with_it, without = blocks(sent, made.format), blocks(plain, made.format)
+    at = next(i for i, (_, block) in enumerate(with_it) if "[data: from earlier" in block)
+    assert with_it[:at] == without[:at], "the prefix is what it would have been"
+    assert [*with_it[:at], *with_it[at + 1 :]] == without, "and so is all the rest"
+    assert FACT.question in with_it[at + 1][1], "right before the question"
+
+
+def _unmarked(said: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Without cache marks, which move on."""
+    return [(role, block.replace('"cache_control": {"type": "ephemeral"}, ', "")) for role, block in said]
+
+
+@EVERY
+async def test_it_stays_while_the_agent_works_on_it(client: str, tmp_path: Path) -> None:
+    made = await session(client, tmp_path / "a.db")
+    store = SQLite(str(tmp_path / "a.db"))
+    engine = Engine(store, Budget(window=WINDOW), Settings())
+    made.ask(FACT.question)
+    first = clew.body(await engine.prepare(request(made)))
+    made.answer("47.")
+    made.ask("Thank you.")
+    view = await engine.prepare(request(made))
+    [note] = notes(view)
+    assert FACT.key in note
+    before, after = (_unmarked(blocks(body, made.format)) for body in (first, clew.body(view)))
+    if client != "qwen-code":  # which takes the date away that it put before the question
+        assert after[: len(before)] == before
+    await store.close()
+
+
+@pytest.mark.parametrize(("words", "put"), [("Go on, please.", 0), (FACT.question, 1)], ids=["nothing", "a question"])
+@pytest.mark.parametrize("where", ["before", "behind", "a system message behind"])
+async def test_what_a_client_says_beside_a_question_asks_nothing(
+    where: str, words: str, put: int, tmp_path: Path
+) -> None:
+    made = await session("claude-2.1.325", tmp_path / "a.db")
+    reminder = {"type": "text", "text": "<system-reminder>47 lamps of Quillon, the lighthouse keeper</system-reminder>"}
+    typed = {"type": "text", "text": "Go on, please."}
+    said = {"before": [reminder, typed], "behind": [typed, reminder]}.get(where, [typed])
+    body = made.body()
+    body["messages"].append({"role": "user", "content": said})
+    if where == "a system message behind":
+        body["messages"].append({"role": "system", "content": reminder["text"]})
+    store = SQLite(str(tmp_path / "a.db"))
+    engine = Engine(store, Budget(window=WINDOW), Settings())
+    typed["text"] = words
+    assert len(notes(await engine.prepare(Request(body, session=made.id)))) == put
+    await store.close()
