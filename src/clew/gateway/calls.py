@@ -70,7 +70,7 @@ class ModelCalls:
         self._looking = ContextController(engine)
         self._looking.method = "auto"
         # In `answer` a client decides, whom nobody tells: clew acts only just before it is too late.
-        self._plain = ContextController(engine, offer=False, tell=False)
+        self._plain = ContextController(engine, offer=False, tell=False, is_clients=settings.compaction == "answer")
         self._plain.method = "llm" if settings.compaction == "answer" else "auto"
         self._hidden = HiddenAsides(engine.store.secret)
         self.spare = SpareEngine(engine)

@@ -70,6 +70,7 @@ class ContextController:
         how: str = "",
         offer: bool = True,
         tell: bool = True,
+        is_clients: bool = False,
         recalls: bool = False,
     ) -> None:
         self.engine = engine
@@ -79,6 +80,7 @@ class ContextController:
         self._offer = offer
         self._recalls = recalls
         self._tell = tell  # how full the window is, to an agent that decides
+        self._is_clients = is_clients  # its client decides, by what calls report
         self._running = 0
 
     @property
@@ -148,7 +150,7 @@ class ContextController:
         """What becomes of a request: the tools on offer are in it, and who decides."""
         tools = offered(self.method, _is_of_subagent(request), self.when, self.how) if self._offer else []
         method = "auto" if _is_of_subagent(request) else self.method  # who is told nothing cannot decide
-        decided = {"method": method, "cue": self._cue}
+        decided = {"method": method, "cue": self._cue._replace(is_clients=self._is_clients)}
         if not tools:
             return decided
         given: Any = rawjson.loads(request.body) if isinstance(request.body, bytes) else request.body
