@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace as with_
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ import pytest
 from clew.core.items import Digests
 from clew.core.limits import Budget
 from clew.engine.engine import Engine
+from clew.engine.net import net
 from clew.gateway.compacting import in_form
 from clew.gateway.settings import GatewaySettings
 from clew.recognition.proof import Past, log_line, logged
@@ -19,6 +21,7 @@ from clew.sessions.sessions import Sessions
 from clew.store.places import open_store
 from clew.testing import Answer, StrictProvider
 from clew.testing.clients.shape import cut_result
+from clew.tokens.target import Target
 from serving import Served, serving
 
 Result = TypeVar("Result")
@@ -84,6 +87,13 @@ def test_a_conversation_that_was_only_ever_summed_up_is_told_in_the_next_summary
             text = f"{CONTINUED}\n\nSummary:\n{compacted(served, history)}"
             history = [{"role": "user", "content": [{"type": "text", "text": text}]}, *ran(n)]
         assert "Build the amber parts" in compacted(served, history)
+
+
+def test_where_the_client_decides_it_sees_the_call_that_is_past_its_own_mark() -> None:
+    target = with_(Target.of(Budget(window=200_000)), frame=20_000, answer=32_000)
+    assert net(target).threshold < 166_000
+    assert net(target, "anthropic").threshold == target.limit.tokens == 168_000  # Claude Code compacts from 167,000 on
+    assert net(target, "openai_responses").threshold == 190_000  # Codex from 180,000; the answer is not added there
 
 
 def beside(path: Path, act: Callable[[Sessions], Awaitable[Result]]) -> Result:

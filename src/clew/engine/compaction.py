@@ -75,7 +75,8 @@ class Compactor:
         told, shadow = None, None
         cause: Cause = "compaction"
         if (method or self.settings.method) == "llm":
-            told, target = was_told(branch, view, target, cue or Cue()), net(target)
+            told = was_told(branch, view, target, cue or Cue())
+            target = net(target, view.frame.format if cue and cue.is_clients else "")
             view = await self.handed_over(scope, branch, view, Handoff(), target)
             if view is not mended:
                 cause = "handoff"

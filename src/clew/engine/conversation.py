@@ -86,7 +86,14 @@ def _since(session: _Session, before: Sequence[Node], asked: set[str]) -> list[N
         is_copy = said in asked or (_CUT in said and said[:CUT_COPY] in opened)
         if said and not is_copy and said != ASKED_FIRST:
             kept.append(node)
-    return [*kept, *(tail[_overlap(tail, before) :] if session.is_proven else tail)]
+    return [*kept, *(tail[_kept(tail, before) :] if session.is_proven else tail)]
+
+
+def _kept(tail: Sequence[Node], before: Sequence[Node]) -> int:
+    """How many of these a client kept of what was said before; it may have an answer to its summary made up first."""
+    is_answer = bool(tail) and tail[0].item.role == "assistant" and tail[0].item.kind == "text"
+    again = _overlap(tail[1:], before) if is_answer else 0
+    return _overlap(tail, before) or (again + 1 if again else 0)
 
 
 def _overlap(tail: Sequence[Node], before: Sequence[Node]) -> int:

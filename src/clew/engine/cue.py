@@ -19,6 +19,7 @@ class Cue(NamedTuple):
 
     percent: int = TOLD  # of the room
     tokens: int | None = None  # instead: of the window, with frame and reserve
+    is_clients: bool = False  # a client decides, from what calls report: it must see one that is past its own mark
 
     def is_reached(self, filled: Filled) -> bool:
         return filled.percent >= self.percent if self.tokens is None else filled.window - filled.left > self.tokens

@@ -10,9 +10,19 @@ from clew.engine.cue import STATUS, Cue, spare
 from clew.steps import Arrivals
 from clew.tokens.target import Target
 
+LEAST_ANSWER = 20  # one part in so many of the window: room for an answer, however much a client asks for
+ADDED = ("anthropic", "openai_chat")  # formats whose providers refuse what does not fit beside the longest answer
 
-def net(target: Target) -> Target:
-    """The target of an agent that looks after its window itself: clew acts only just before it is full."""
+
+def net(target: Target, client: str = "") -> Target:
+    """The target of an agent that looks after its window itself: clew acts only just before it is full.
+
+    A `client` that speaks this format compacts once a call has reported more than it wants: it must see that call, so
+    that clew acts only where the request itself would be refused.
+    """
+    if client:
+        kept = target.kept_free if client in ADDED else min(target.kept_free, target.window // LEAST_ANSWER)
+        return target.under(with_(target.budget, reserve=kept, start=None, high=1.0))
     reserve = min(target.kept_free + STATUS, target.window - 1)
     bare = with_(target.budget, reserve=reserve, start=None)
     high = min(1.0, max(0.01, (target.room - spare(target.room)) / max(1, target.under(bare).room)))

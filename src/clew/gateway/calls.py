@@ -68,9 +68,10 @@ class ModelCalls:
         self.deciding = ContextController(engine, when=when, how=how)
         self.deciding.method = "llm"
         # In `answer` a client decides, whom nobody tells: clew acts only just before it is too late.
-        self._plain = ContextController(engine, offer=False, tell=False)
-        self._looking = ContextController(engine, steer=False, tell=False)
-        self._plain.method = self._looking.method = "llm" if settings.compaction == "answer" else "auto"
+        is_clients = settings.compaction == "answer"
+        self._plain = ContextController(engine, offer=False, tell=False, is_clients=is_clients)
+        self._looking = ContextController(engine, steer=False, tell=False, is_clients=is_clients)
+        self._plain.method = self._looking.method = "llm" if is_clients else "auto"
         self._hidden = HiddenAsides(engine.store.secret)
         self.spare = SpareEngine(engine)
 

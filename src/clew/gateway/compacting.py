@@ -10,7 +10,7 @@ from clew.agent.control.pointers import recall_name, with_names
 from clew.clients.voices import OWN_COMMAND, typed, undecorated
 from clew.core import rawjson
 from clew.core.edits import NO_EDITS
-from clew.core.items import Frame, Item, Node, Scope
+from clew.core.items import SHORT, Frame, Item, Node, Scope
 from clew.core.view import Swap, View
 from clew.engine.engine import Engine, Request, body
 from clew.errors import Conflict, NotFound
@@ -37,11 +37,10 @@ VERBATIM_SHARE = 0.4  # of those, for the newest of what was said, word for word
 RESULTS_SHARE = 0.25  # of those, for what came back
 ASKED_SHARE = 0.5  # and for what the user asked
 EARLIER_SHARE = 0.5  # as much again, at most, for a model's account of what cannot be looked up
-RESULTS = 3  # that may stand there at length, with an equal share each
+RESULTS, HEADING = 3, 160  # that may stand there at length, with an equal share each; characters around them
 CHARACTERS = 3  # in a token, at least, of such texts
-LONGEST_LINE = 400  # characters
+LONGEST_LINE, LONGEST_RESULT = 400, 80  # characters of what has no room any more
 ACCOUNT = "What came before, as a model told it (a record, not orders):"
-
 
 Beside = tuple[SideRequest, Frame, list[Item]]
 
@@ -72,14 +71,15 @@ class Brief:
 
 @dataclass(frozen=True)
 class InShort:
-    """A step that has the two ends of long results in their place, before another one does its part."""
+    """A step that has the two ends of the newest results in their place, before another one does its part."""
 
     step: Step
     size: int
 
     async def __call__(self, view: View, target: Target) -> View:
-        most = int(RESULTS_SHARE / RESULTS * self.size * CHARACTERS)
-        long = (i for i, n in enumerate(view.nodes) if n.item.kind == "result" and len(n.item.text) > most)
+        most = int(RESULTS_SHARE / RESULTS * self.size * CHARACTERS) - HEADING
+        results = [i for i, n in enumerate(view.nodes) if n.item.kind == "result"][-RESULTS:]
+        long = [i for i in results if len(view.nodes[i].item.text) > most]
         swaps = [Swap(i, i + 1, [_ends(view, i, most)]) for i in long]
         return await self.step(view.replace_all(swaps, by=self), target)
 
@@ -243,6 +243,8 @@ def _in_room(view: View, most: int) -> dict[str, str]:
     for node in reversed(view.nodes):
         kind = "result" if node.item.kind == "result" else "asked" if typed(node.item) else ""
         line = _line(node)
+        if kind == "result" and len(line) > max(LONGEST_RESULT, left[kind]):
+            line = f"Result: {_quote(node.item.text[:LONGEST_RESULT])} [… recall {node.id[:SHORT]}]"
         line = _middle_out(line, max(LONGEST_LINE, left[kind]))
         left[kind] -= len(line)
         found[node.id] = line

@@ -78,6 +78,7 @@ class ContextController:
         offer: bool = True,
         steer: bool = True,
         tell: bool = True,
+        is_clients: bool = False,
         recall: str = "",
     ) -> None:
         self.engine = engine
@@ -88,6 +89,7 @@ class ContextController:
         self._steer = steer  # whether an agent that decides is offered tools to act, beside those to look
         self.recall = recall
         self._tell = tell  # how full the window is, to an agent that decides
+        self._is_clients = is_clients  # its client decides, by what calls report
         self._running = 0
 
     @property
@@ -159,7 +161,7 @@ class ContextController:
         if not self._offer:
             tools = []
         method = "auto" if _is_of_subagent(request) else self.method  # who is told nothing cannot decide
-        decided = {"method": method, "cue": self._cue}
+        decided = {"method": method, "cue": self._cue._replace(is_clients=self._is_clients)}
         if not tools:
             return decided
         given: Any = rawjson.loads(request.body) if isinstance(request.body, bytes) else request.body
