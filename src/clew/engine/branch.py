@@ -15,6 +15,7 @@ from clew.steps.notes.drafts import Notebook
 from clew.store.trace import Trace
 from clew.tokens.provider_size import ProviderSize
 
+BRANCH = 9_000  # bytes of a branch beside what was said on it, measured with thousands of one message each
 NODE, PLACE = 750, 250  # bytes of objects for a message or a node, and for its place in the log
 
 
@@ -58,7 +59,7 @@ class Branch:
         """What it takes in memory, more or less: its last body, once as it came and once read, its view, its log."""
         new = sum(len(node.item.text) for node in self.ledger.size.unmeasured(self.view))
         words = 2 * (len(self.body.raw) or self.body.characters[-1]) + self.ledger.size.bytes + new
-        return words + NODE * (len(self.body.messages) + len(self.view.nodes)) + PLACE * len(self.trace.said)
+        return BRANCH + words + NODE * (len(self.body.messages) + len(self.view.nodes)) + PLACE * len(self.trace.said)
 
     def lengthen(self, nodes: Sequence[Node]) -> None:
         """Let the view show these as well, at its end."""
