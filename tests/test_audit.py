@@ -354,3 +354,10 @@ def test_a_compaction_in_copies_of_a_session_counts_once() -> None:
 def test_every_file_with_a_compaction_has_its_mark(history: list[Message], summary: str, format: str) -> None:
     data = write(session(history, AFTER, summaries=[summary or "-"]), format)
     assert any(mark in data for mark in AGENTS[format].MARKS)
+
+
+def test_a_number_beside_another_name_is_another_number() -> None:
+    said = Part(words("The table arch-21 has 51,200 rows. A run took 4,100 ms."))
+    assert said.in_view(ShownText(["arch-19: 51,200 rows; runs take 4,100 ms."]))["numbers"] == {"4100ms"}
+    for told in ("arch-21: 51,200 rows", "It has 51,200 rows.", "arch-19 and arch-21 have 51,200 rows each"):
+        assert "51200" in said.in_view(ShownText([told]))["numbers"], told

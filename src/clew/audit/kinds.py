@@ -23,6 +23,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
+from clew.audit.particulars import names_in
 from clew.audit.sentences import decisions, rules
 from clew.clients.voices import typed
 from clew.core.items import Item
@@ -32,6 +33,7 @@ from clew.steps.dedupe import COMMAND_KEYS, PATH_KEYS
 from clew.steps.shorten import parsed
 from clew.steps.worklog.acts import SCRIPT
 from clew.steps.worklog.commands import looks, shortened_command
+from clew.steps.worklog.wording import sentences
 
 FactKind = Literal["paths", "commands", "numbers", "decisions", "rules", "names", "links", "errors"]
 FACT_KINDS: tuple[FactKind, ...] = ("paths", "commands", "numbers", "decisions", "rules", "names", "links", "errors")
@@ -71,6 +73,9 @@ class NamedFact(NamedTuple):
 
     kind: FactKind
     text: str
+    beside: frozenset[str] = (
+        frozenset()
+    )  # of a number: what its sentence names
 
 
 def facts_in(item: Item) -> Iterator[NamedFact]:
@@ -105,7 +110,8 @@ def words(text: str) -> Iterator[NamedFact]:
             yield NamedFact("errors", said)
         elif kind in NAMES and not NO_NAME.fullmatch(said) and not any(a <= start < b for a, b in spans):
             yield NamedFact("names", said)
-    yield from (NamedFact("numbers", number) for number in numbers(prose))
+    for said in sentences(prose):
+        yield from (NamedFact("numbers", number, names_in(said)) for number in numbers(said))
 
 
 def without_code(text: str) -> tuple[str, list[tuple[int, int]]]:

@@ -40,19 +40,30 @@ def particulars(said: str) -> tuple[re.Pattern[str], ...]:
 
 
 def _particulars(said: str) -> Iterator[str]:
-    rest, end = list[str](), 0
+    names, left = _parted(said)
+    yield from map(_counted, DIGITS.findall(left))
+    yield from map(_named, names)
+
+
+@remembers(SENTENCES_READ)
+def names_in(said: str) -> frozenset[str]:
+    """What a sentence is about, by name."""
+    return frozenset(name.lower() for name in _parted(said)[0])
+
+
+def _parted(said: str) -> tuple[list[str], str]:
+    """The names in a sentence, and what is left of it without most of them."""
+    names, rest, end = list[str](), list[str](), 0
     for kind, text, start, stop in find(said):
         if start < end or kind not in NAMING_KINDS or TIME_OR_RANGE.fullmatch(text):
             continue
-        yield _named(text.rpartition("/")[2] if kind in ("path", "file") else text.strip("-/"))
+        names.append(text.rpartition("/")[2] if kind in ("path", "file") else text.strip("-/"))
         rest.append(said[end:start])
         end = stop
     left = " ".join((*rest, said[end:]))
-    yield from map(_counted, DIGITS.findall(left))
-    yield from map(_named, WITH_DIGIT.findall(left))
-    names = CAPITAL.findall(said)
-    if len(names) <= CAPITALS_MOST * len(said.split()):
-        yield from map(_named, names)
+    capitals = CAPITAL.findall(said)
+    few = capitals if len(capitals) <= CAPITALS_MOST * len(said.split()) else []
+    return [*names, *WITH_DIGIT.findall(left), *few], left
 
 
 def _named(name: str) -> str:

@@ -2,7 +2,8 @@
 
 Exactly, but for white space: a command as it was run, a number with its unit, a name, a link, an error as they are
 written. A file also by a shorter path that can mean no other (`clew.audit.paths`), a long id also by its first signs, a
-sentence also in other words (`clew.audit.sentences`). More text never holds less.
+sentence also in other words (`clew.audit.sentences`). A number beside another name is another number. More text never
+holds less.
 """
 
 import re
@@ -11,11 +12,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from clew.audit.kinds import FACT_KINDS, FactKind, NamedFact, as_file, given_to, numbers, values
-from clew.audit.particulars import LONG_ID, SHORT_ID
+from clew.audit.particulars import LONG_ID, SHORT_ID, names_in
 from clew.audit.paths import Files
 from clew.audit.sentences import Retelling
 from clew.core.items import Item
 from clew.facts import find
+from clew.steps.worklog.wording import sentences
 from clew.text.words import leaves
 
 # The lines of a command are told with semicolons, or under each other; in words it stands between code marks.
@@ -29,8 +31,10 @@ class Part:
 
     def __init__(self, found: Iterable[NamedFact]) -> None:
         facts: dict[FactKind, dict[str, None]] = defaultdict(dict)
-        for kind, text in found:
+        self._beside: dict[str, set[frozenset[str]]] = defaultdict(set)  # of each number, what it was said of
+        for kind, text, beside in found:
             facts[kind][text] = None
+            self._beside[text] |= {beside} if kind == "numbers" else set()
         self.files = Files(facts["paths"])
         facts["paths"] = dict.fromkeys(self.files.all)
         self.facts: Mapping[FactKind, Collection[str]] = {kind: tuple(facts[kind]) for kind in FACT_KINDS}
@@ -38,7 +42,8 @@ class Part:
     def in_view(self, text: "ShownText") -> dict[FactKind, set[str]]:
         """Those that a text holds."""
         found = {kind: {fact for fact in self.facts[kind] if text.holds(kind, fact)} for kind in FACT_KINDS[1:]}
-        return {"paths": self.files.named_in(text.paths), **found}
+        numbers = {fact for fact in found["numbers"] if text.has_said(fact, self._beside[fact])}
+        return {"paths": self.files.named_in(text.paths), **found, "numbers": numbers}
 
 
 class ShownText:
@@ -73,9 +78,19 @@ class ShownText:
     def _words(self) -> set[str]:
         return set(WORD_RUNS.findall(self.text))
 
+    def has_said(self, number: str, beside: Iterable[frozenset[str]]) -> bool:
+        """Whether it says a number of what it was said of; beside another name it is another number."""
+        here = self._numbers[number]
+        return any(not names or not theirs or names & theirs for names in beside for theirs in here)
+
     @cached_property
-    def _numbers(self) -> set[str]:
-        return {*numbers(self.text), *values(self.text)}
+    def _numbers(self) -> Mapping[str, set[frozenset[str]]]:
+        """The numbers in it, each with what the sentences name that it stands in."""
+        found: dict[str, set[frozenset[str]]] = defaultdict(set)
+        for said in sentences(self.text):
+            for number in {*numbers(said), *values(said)}:
+                found[number].add(names_in(said))
+        return found
 
     @cached_property
     def _commands(self) -> str:

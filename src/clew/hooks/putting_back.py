@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.audit.hiding import Masking
-from clew.audit.kinds import FactKind, facts_in
+from clew.audit.kinds import FactKind, NamedFact, facts_in
 from clew.audit.survival import Part, ShownText, shown
 from clew.clients.voices import is_program_made, typed
 from clew.core.items import Item
@@ -104,7 +104,7 @@ def _lost(kind: FactKind, said: Iterable[Item], view: ShownText) -> list[str]:
             if fact.kind == kind:
                 found.pop(fact.text, None)
                 found[fact.text] = None
-    part = Part((kind, text) for text in found)  # type: ignore[misc]
+    part = Part(NamedFact(kind, text) for text in found)
     kept = part.in_view(view)[kind]
     return [text for text in found if text in part.facts[kind] and text not in kept]
 
