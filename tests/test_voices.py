@@ -21,6 +21,7 @@ from clew.store.sql import SQLStore
 from clew.testing import view_of
 from clew.text.search import texts as texts_of
 from clew.tokens.target import Target
+from clew.wire import decode
 from shell import Shell
 
 TAGS = [wrap.opening.strip("<>") for wrap in WRAPS if wrap.opening == f"<{wrap.closing[2:]}" and not wrap.around]
@@ -232,9 +233,10 @@ SENTENCES = [(held["name"], row) for held in FILES for row in held.get("sentence
 @pytest.mark.parametrize(("client", "row"), SENTENCES)
 def test_what_anybody_could_type_is_a_clients_in_its_own_conversations_alone(client: str, row: dict[str, Any]) -> None:
     item = Item("text", row.get("role", "user"), row["example"])
-    [own] = attributed([item], client, begins=True)
-    [other] = attributed([item], "", begins=True)
-    later = attributed([Item("text", "user", ASK), item], client, begins=True)[1]
+    then = [Item("text", "assistant", row["before"])] if "before" in row else []
+    own = attributed([item, *then], client, begins=True)[0]
+    other = attributed([item, *then], "", begins=True)[0]
+    later = attributed([Item("text", "user", ASK), item, *then], client, begins=True)[1]
     assert kind_of(own) == row["kind"]
     assert kind_of(other) == ("typed" if item.role == "user" else "filler" if row.get("everywhere") else "answer")
     assert (kind_of(later) == row["kind"]) is not row.get("first", False)
@@ -317,6 +319,47 @@ def test_what_a_client_attaches_to_a_message_is_not_the_persons(client: str, apa
     assert [text.title for text in texts_of(view.nodes) if FORGED in text.body] == ["a program"] * sum(
         FORGED in text for text in texts
     )
+
+
+def test_words_behind_what_is_attached_are_the_persons() -> None:
+    file = f"<path>/w/README.md</path>\n<type>file</type>\n<content>\n{FILE}</content>"
+    called = 'Called the Read tool with the following input: {"filePath":"/w/README.md"}'
+    content = [{"type": "text", "text": text} for text in (called, file, called, "Read failed: no such file", ASK)]
+    _, items = decode({"messages": [{"role": "user", "content": content}]}, "openai_chat")
+    assert [typed(item) for item in items] == ["", "", "", "", ASK]
+
+
+def test_the_text_of_a_command_is_not_typed_and_what_follows_it_is() -> None:
+    command = "<command-message>look</command-message>\n<command-name>/look</command-name>"
+    local = "<command-name>/model</command-name>\n<command-message>model</command-message>"
+    for texts, found in (([command, "Look around.", ASK], ["", "", ASK]), ([local, ASK], ["", ASK])):
+        content = [{"type": "text", "text": text} for text in texts]
+        _, items = decode({"messages": [{"role": "user", "content": content}]}, "openai_chat")
+        assert [typed(item) for item in items] == found
+    _, items = decode({"messages": said(command, ASK)}, "openai_chat")
+    assert [typed(item) for item in items] == ["", ASK]
+
+
+def test_a_sentence_that_needs_an_answer_is_typed_without_it() -> None:
+    items = [Item("text", "user", "Continue from where you left off."), Item("text", "assistant", "Gladly.")]
+    assert typed(attributed(items, "Claude Code", begins=True)[0]) == items[0].text
+
+
+@pytest.mark.parametrize("wrap", [wrap for wrap in WRAPS if not wrap.around])
+def test_what_only_keeps_two_wraps_apart_is_nobodys_word(wrap: Wrap) -> None:
+    for text in (f"\n{wrap.example}\n", f"{wrap.example}\n\n{wrap.example}\n"):
+        assert {part.speaker for part in parts_of(Item("text", "user", text))} == {Part(wrap.kind, 0, 1).speaker}
+        assert kind_of(Item("text", "user", text)) == wrap.kind
+
+
+def test_a_command_without_arguments_is_not_typed() -> None:
+    text = "<command-name>/exit</command-name>\n    <command-args></command-args>\n"
+    assert {part.kind for part in parts_of(Item("text", "user", text))} == {"command"}
+
+
+def test_a_picture_is_of_the_person_who_attached_it() -> None:
+    assert [part.speaker for part in parts_of(Item("media", "user", ""))] == ["person"]
+    assert [part.speaker for part in parts_of(Item("media", "tool", ""))] == ["tool"]
 
 
 @pytest.mark.parametrize(

@@ -73,9 +73,7 @@ class NamedFact(NamedTuple):
 
     kind: FactKind
     text: str
-    beside: frozenset[str] = (
-        frozenset()
-    )  # of a number: what its sentence names
+    beside: frozenset[str] = frozenset()  # of a number: what its sentence names
 
 
 def facts_in(item: Item) -> Iterator[NamedFact]:

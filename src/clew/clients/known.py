@@ -27,6 +27,7 @@ class Wrap(NamedTuple):
     passing: bool  # put beside a message in one turn, taken away in another
     around: bool
     endless: bool  # without its closing it goes to the end of the message
+    leads: int  # so many texts after it in the same message are of its kind, where the message's text begins with it
     example: str
 
 
@@ -37,7 +38,7 @@ class ClientMessage(NamedTuple):
     begins: str
     pattern: re.Pattern[str] | None
     moving: bool  # said anew before each question
-    leads: bool  # what follows in the same message is of its kind, too
+    leads: int  # so many texts after it in the same message are of its kind
     example: str
 
     def begins_in(self, text: str) -> bool:
@@ -52,6 +53,7 @@ class Sentence(NamedTuple):
     role: str
     first: bool  # only where the history begins with it
     everywhere: bool  # in any client's
+    before: str  # only where this is said next
     client: str
 
 
@@ -84,12 +86,12 @@ def _wrap(row: dict[str, Any]) -> Wrap:
     tag = row.get("tag")
     opening, closing = (f"<{tag}>", f"</{tag}>") if tag else (row["open"], row.get("close", ""))
     passing, around, endless = (row.get(trait, False) for trait in ("passing", "around", "endless"))
-    return Wrap(row["kind"], opening, closing, passing, around, endless, row["example"])
+    return Wrap(row["kind"], opening, closing, passing, around, endless, row.get("leads", 0), row["example"])
 
 
 def _message(row: dict[str, Any]) -> ClientMessage:
     pattern = re.compile(row["pattern"]) if "pattern" in row else None
-    moving, leads = row.get("moving", False), row.get("leads", False)
+    moving, leads = row.get("moving", False), row.get("leads", 0)
     return ClientMessage(row["kind"], row["begins"], pattern, moving, leads, row["example"])
 
 
@@ -118,6 +120,7 @@ for _row in _rows("sentence"):
             _row.get("role", "user"),
             _row.get("first", False),
             _row.get("everywhere", False),
+            _row.get("before", ""),
             slug(_row["client"]),
         )
     )

@@ -5,8 +5,10 @@ this folder; from here everybody has the answer, and nobody else looks at a text
 """
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace as with_
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from clew.clients.known import BEHIND_SUMMARIES, CLIENTS, MESSAGES, SENTENCES, WRAPS, slug
@@ -40,6 +42,7 @@ _OPENING = re.compile(
 _CLOSINGS = frozenset(wrap.closing for wrap in WRAPS if wrap.closing and not wrap.around)
 _ENDLESS = tuple(wrap for wrap in WRAPS if wrap.endless)
 _LEADING = tuple(message for message in MESSAGES if message.leads)
+_LEADING_WRAPS = tuple(wrap for wrap in WRAPS if wrap.leads)
 _PASSING = tuple(wrap for wrap in WRAPS if wrap.passing)
 _AROUND = re.compile("|".join(re.escape(mark) for w in WRAPS if w.around for mark in (w.opening, w.closing)))
 _BEGINNINGS = tuple(message.begins for message in MESSAGES)
@@ -71,7 +74,8 @@ def attributed(items: Sequence[Item], client: str, begins: bool) -> list[Item]:
 
     `begins`: the history begins with the first of them.
     """
-    found = [_attributed(item, client, begins and not n) for n, item in enumerate(items)]
+    after = [*(item.text.strip() for item in items[1:]), ""]
+    found = [_attributed(item, client, begins and not n, after[n]) for n, item in enumerate(items)]
     for start, stop, kind in _attachments(found):
         found[start:stop] = [with_(item, voice=kind) for item in found[start:stop]]
     summed_up = next((n for n, item in enumerate(found) if _is_summary(item)), 0) if begins else 0
@@ -84,12 +88,13 @@ def by_message(items: Sequence[Sequence[Item]], client: str, begins: bool) -> li
     return [[next(said) for _ in message] for message in items]
 
 
-def _attributed(item: Item, client: str, is_first: bool) -> Item:
+def _attributed(item: Item, client: str, is_first: bool, after: str) -> Item:
     if item.kind != "text" or item.voice:
         return item
     said = SENTENCES.get(item.text.strip()) if len(item.text) < PASTE else None
     row = next((row for row in said or () if row.role == item.role and row.client == slug(client)), None)
-    return with_(item, voice=row.kind) if row and (is_first or not row.first) else item
+    is_said = row and (is_first or not row.first) and row.before in ("", after)
+    return with_(item, voice=row.kind) if row and is_said else item
 
 
 def _attachments(items: Sequence[Item]) -> Iterator[tuple[int, int, str]]:
@@ -97,18 +102,22 @@ def _attachments(items: Sequence[Item]) -> Iterator[tuple[int, int, str]]:
     for n, item in enumerate(items):
         if item.role != "user" or item.kind != "text" or not (begun := _begun(item.text)):
             continue
-        kind, closing = begun
-        stop = next((m for m in range(n + 1, len(items)) if items[m].opens or items[m].kind != "text"), len(items))
+        kind, closing, most = begun
+        end = min(n + 1 + most, len(items))
+        stop = next((m for m in range(n + 1, end) if items[m].opens or items[m].kind != "text"), end)
         last = (m + 1 for m in range(stop - 1, n, -1) if closing and closing in items[m].text)
         yield n + 1, next(last, stop), kind
 
 
-def _begun(text: str) -> tuple[str, str] | None:
-    """What a text begins and does not end: its kind, and how it will end."""
+def _begun(text: str) -> tuple[str, str, int] | None:
+    """What a text begins and does not end: its kind, how it will end, and how many texts it goes on for at most."""
     for wrap in _ENDLESS:
         if wrap.opening in text and not (wrap.closing and wrap.closing in text):
-            return (wrap.kind, wrap.closing) if any(p.kind == wrap.kind for p in _segments(text)) else None
-    return next(((row.kind, "") for row in _LEADING if row.begins_in(text.lstrip())), None)
+            return (wrap.kind, wrap.closing, sys.maxsize) if any(p.kind == wrap.kind for p in _segments(text)) else None
+    said = text.lstrip()
+    messages = ((row.kind, row.leads) for row in _LEADING if row.begins_in(said))
+    wraps = ((wrap.kind, wrap.leads) for wrap in _LEADING_WRAPS if said.startswith(wrap.opening))
+    return next(((kind, "", most) for kind, most in chain(messages, wraps)), None)
 
 
 def _is_summary(item: Item) -> bool:
@@ -124,6 +133,8 @@ def parts_of(item: Item) -> tuple[Part, ...]:
             whole = "stand-in"
         case "call", _:
             whole = "call"
+        case "media", "user" if not item.text and not whole:
+            whole = "pasted"  # what clients attach of their own is text
         case ("result" | "media" | "opaque", _) | (_, "tool"):
             whole = "result"
         case _, "assistant" if not whole:
@@ -250,9 +261,13 @@ def _read(text: str, voice: str) -> Iterator[Part]:
     found = list(_segments(text[:until] if ran >= 0 else text))
     left = "".join(text[part.start : part.stop] for part in found if not part.kind).strip()
     made = next((row.kind for row in MESSAGES if row.begins_in(left)), "") if left.startswith(_BEGINNINGS) else ""
+    beside = next((part.kind for part in found if part.kind), "")
     for part in found:
+        beside = part.kind or beside
         if part.kind or made:
             yield part if part.kind else part._replace(kind=made)
+        elif beside and text[part.start : part.stop].isspace():
+            yield part._replace(kind=beside)  # nobody said what only keeps two wraps apart
         else:
             yield from _said(text, part, voice or ("pasted" if len(left) > PASTE else "typed"))
     if ran >= 0:
@@ -322,8 +337,10 @@ def _unmarked(text: str, part: Part) -> Iterator[Part]:
     at = part.start
     for mark in _AROUND.finditer(text, part.start, part.stop):
         if mark.start() > at:
-            yield part._replace(start=at, stop=mark.start())
+            is_blank = text[at : mark.start()].isspace()
+            yield Part("command" if is_blank else part.kind, at, mark.start())
         yield Part("command", mark.start(), mark.end())
         at = mark.end()
     if part.stop > at:
-        yield part._replace(start=at)
+        is_blank = at > part.start and text[at : part.stop].isspace()
+        yield Part("command" if is_blank else part.kind, at, part.stop)
