@@ -27,6 +27,7 @@ class Wrap(NamedTuple):
     passing: bool  # put beside a message in one turn, taken away in another
     around: bool
     endless: bool  # without its closing it goes to the end of the message
+    once: bool  # no message has two: what stands between two of its marks was printed
     example: str
 
 
@@ -78,8 +79,8 @@ def _rows(table: str) -> Iterator[dict[str, Any]]:
 def _wrap(row: dict[str, Any]) -> Wrap:
     tag = row.get("tag")
     opening, closing = (f"<{tag}>", f"</{tag}>") if tag else (row["open"], row.get("close", ""))
-    passing, around, endless = (row.get(trait, False) for trait in ("passing", "around", "endless"))
-    return Wrap(row["kind"], opening, closing, passing, around, endless, row["example"])
+    traits = (row.get(trait, False) for trait in ("passing", "around", "endless", "once"))
+    return Wrap(row["kind"], opening, closing, *traits, row["example"])
 
 
 def _message(row: dict[str, Any]) -> ClientMessage:

@@ -285,11 +285,11 @@ def _wraps(text: str) -> Iterator[Part]:
         end = last[wrap.closing]
         if (wrap.endless and start and text[start - 1] != "\n") or (end < look and not wrap.endless):
             continue  # somebody speaks of it
-        if wrap.passing:
-            # Words may be typed between two of them; a closing without an opening is text of the one before. All
-            # others end at the last closing of their name: before it, it is text that a program printed.
+        if wrap.passing and not wrap.once:
+            # Words may be typed between two of them, each from the beginning of a line; a closing without an opening is
+            # text of the one before. All others end at the last closing of their name: before it, a program printed it.
             first = text.find(wrap.closing, look)
-            again = text.find(wrap.opening, first)
+            again = text.find(f"\n{wrap.opening}", first)
             end = text.rfind(wrap.closing, first, again) if again >= 0 else end
         look = end + len(wrap.closing) if end >= look else len(text)
         yield Part(wrap.kind, start, look)
