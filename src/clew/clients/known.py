@@ -79,8 +79,8 @@ def _rows(table: str) -> Iterator[dict[str, Any]]:
 def _wrap(row: dict[str, Any]) -> Wrap:
     tag = row.get("tag")
     opening, closing = (f"<{tag}>", f"</{tag}>") if tag else (row["open"], row.get("close", ""))
-    traits = (row.get(trait, False) for trait in ("passing", "around", "endless", "once"))
-    return Wrap(row["kind"], opening, closing, *traits, row["example"])
+    passing, around, endless, once = (row.get(trait, False) for trait in ("passing", "around", "endless", "once"))
+    return Wrap(row["kind"], opening, closing, passing, around, endless, once, row["example"])
 
 
 def _message(row: dict[str, Any]) -> ClientMessage:

@@ -74,6 +74,7 @@ def attributed(items: Sequence[Item], client: str, begins: bool) -> list[Item]:
     found = [_attributed(item, client, begins and not n) for n, item in enumerate(items)]
     for start, stop, kind in _attachments(found):
         found[start:stop] = [with_(item, voice=kind) for item in found[start:stop]]
+    found = [with_(item, voice=kind) if (kind := _apart(found, n)) else item for n, item in enumerate(found)]
     summed_up = next((n for n, item in enumerate(found) if _is_summary(item)), 0) if begins else 0
     return [with_(item, voice="copy") if n < summed_up and typed(item) else item for n, item in enumerate(found)]
 
@@ -95,6 +96,21 @@ def _attachments(items: Sequence[Item]) -> Iterator[tuple[int, int, str]]:
         stop = next((m for m in range(n + 1, len(items)) if items[m].opens or items[m].kind != "text"), len(items))
         last = (m + 1 for m in range(stop - 1, n, -1) if closing and closing in items[m].text)
         yield n + 1, next(last, stop), kind
+
+
+def _apart(items: Sequence[Item], n: int) -> str:
+    """Of what kind a part of a message is that a client's marks begin and end, and which may show such marks itself.
+
+    Who sends parts has one for what was typed; in a message of one part, it may stand between two reminders.
+    """
+    item = items[n]
+    if item.role != "user" or item.kind != "text" or item.voice or "</" not in item.text:
+        return ""
+    if item.opens is not None and (n + 1 == len(items) or items[n + 1].opens is not None):
+        return ""
+    text = item.text.strip()
+    around = (w for w in _PASSING if text.startswith(w.opening) and text.endswith(w.closing))
+    return next((wrap.kind for wrap in around if text.count(wrap.closing) > 1), "")
 
 
 def _begun(text: str) -> tuple[str, str] | None:
