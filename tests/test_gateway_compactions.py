@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import sqlite3
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import closing
 from dataclasses import replace as with_
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +21,7 @@ from clew.recognition.proof import Past, log_line, logged
 from clew.recognition.side_requests import SideRequest
 from clew.sessions.sessions import Sessions
 from clew.store.places import open_store
+from clew.store.sql import SQLStore
 from clew.testing import Answer, StrictProvider
 from clew.testing.clients.shape import cut_result
 from clew.tokens.target import Target
@@ -137,6 +140,40 @@ def test_an_undo_puts_back_what_the_client_no_longer_has(tmp_path: Path) -> None
         beside(path, lambda sessions: sessions.undo("amber"))  # of the undo
         assert served.ask("/v1/messages", body(history + ran(8)), HEADERS).status == 200
         assert "line 600 of 1\\n" not in json.dumps(provider.heard[-1].body)
+
+
+def test_what_is_purged_is_in_no_summary_that_told_of_it(tmp_path: Path) -> None:
+    path, word = tmp_path / "log.db", "okapi4711"
+
+    async def holding(sessions: Sessions) -> dict[str, str]:
+        with closing(sqlite3.connect(path)) as db:
+            ids = [str(id) for (id,) in db.execute("select lower(hex(id)) from node")]
+        nodes = await sessions.engine.store.nodes("default", ids)
+        return {id: node.item.kind for id, node in nodes.items() if word in node.item.text}
+
+    async def purge(sessions: Sessions) -> None:
+        assert isinstance(sessions.engine.store, SQLStore)
+        await sessions.engine.store.purge_item("default", id, "leaked")
+
+    provider = StrictProvider([Answer("Go on.")], window=100_000)
+    with serving(path, provider, 100_000, GatewaySettings(compaction="answer")) as served:
+        asked = ["Build the parts.", f"Never touch {word}.", *(f"Now do thing {n}. " * 40 for n in range(24))]
+        history = [
+            {"role": role, "content": [{"type": "text", "text": text}]}
+            for one in asked
+            for role, text in (("user", one), ("assistant", "It is done. " * 40))
+        ][:-1]
+        served.ask("/v1/messages", body(history), HEADERS)
+        text = compacted(served, history).replace(word, "it")  # what the client itself says is its own
+        history = [{"role": "user", "content": [{"type": "text", "text": f"{CONTINUED}\n\nSummary:\n{text}"}]}, *ran(1)]
+        served.ask("/v1/messages", body(history), HEADERS)
+        assert word in compacted(served, history)
+        held = beside(path, holding)
+        assert [*held.values()].count("summary") > 1
+        [id] = [id for id, kind in held.items() if kind == "text"]
+        beside(path, purge)
+        assert beside(path, holding) == {}
+        assert word not in compacted(served, history)
 
 
 def test_the_line_of_a_log_counts_only_with_its_key() -> None:

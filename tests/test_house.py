@@ -1,4 +1,4 @@
-"""House rules that no tool of `make check` knows: short files, and one meaning a name."""
+"""House rules that no tool of `make check` knows: one meaning a name."""
 
 import ast
 import re
@@ -7,11 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[1] / "src" / "clew"
-MOST_LINES = 300
-CONSTANT = re.compile(r"[A-Z][A-Z0-9_]*")
 TYPE = re.compile(r"_?[A-Z]\w*[a-z]\w*")
-
-LONG_FILES: dict[str, str] = {}  # with a reason each
 
 EVENT_NAME = "the name is what logs and `clew run` print"
 SHARED_TYPES = {
@@ -25,22 +21,6 @@ SHARED_TYPES = {
     "Event": "what listeners hear is public; the store's is a row of the log",
     "Model": "a model to ask is public; the catalog's is what is known of one",
     "Secret": EVENT_NAME,
-}
-
-SHAPE = "modules of one shape, one for each format, product or provider"
-SHARED_CONSTANTS = {
-    "ASIDE": SHAPE,
-    "FOLDERS": SHAPE,
-    "LIST": SHAPE,
-    "MARKS": SHAPE,
-    "MEDIA": SHAPE,
-    "NAME": SHAPE,
-    "ROLES": SHAPE,
-    "RULES": SHAPE,
-    "TOOL_NAME": SHAPE,
-    "VERSION": SHAPE,
-    "WHY": SHAPE,
-    "WIRE": SHAPE,
 }
 
 
@@ -78,28 +58,13 @@ def shared(pattern: re.Pattern[str], sources: Mapping[str, str]) -> dict[str, di
     return {name: places for name, places in found.items() if len(places) > 1}
 
 
-def test_no_file_has_more_lines_than_one_reads_at_once() -> None:
-    long = {module: lines for module, text in modules() if (lines := len(text.splitlines())) > MOST_LINES}
-    assert {module: lines for module, lines in long.items() if module not in LONG_FILES} == {}
-
-
 def test_no_two_modules_define_a_type_of_one_name() -> None:
     twice = {name: sorted(places) for name, places in shared(TYPE, dict(modules())).items()}
     assert {name: places for name, places in twice.items() if name not in SHARED_TYPES} == {}
 
 
-def test_no_constant_means_three_things() -> None:
-    often = {
-        name: places
-        for name, places in shared(CONSTANT, dict(modules())).items()
-        if len(places) > 2 and len(set(places.values())) > 1
-    }
-    assert {name: places for name, places in often.items() if name not in SHARED_CONSTANTS} == {}
-
-
 def test_a_name_of_two_modules_is_found() -> None:
-    sources = {"one": "LEAST, MOST = 1, 2\nclass Row: ...", "two": "LEAST: int = 3\nRow = list[int]", "three": "x = 1"}
-    assert shared(CONSTANT, sources) == {"LEAST": {"one": "1", "two": "3"}}
+    sources = {"one": "class Row: ...", "two": "Row = list[int]", "three": "x = 1"}
     assert shared(TYPE, sources) == {"Row": {"one": "a class", "two": "list[int]"}}
 
 

@@ -17,6 +17,7 @@ import clew
 from amounts import combined
 from asking import request
 from clew import Budget, Engine, Request, SQLite
+from clew.agent.control import ContextController
 from clew.testing import Answer, Call, StrictProvider
 from clients import Body, called, create, engine, plain_of, results, said, user
 from owning import IDS, LINE, SHARED, Ids, Speaker, converse, keep_step, strangers
@@ -96,3 +97,22 @@ async def test_so_it_is_through_wrapped_clients_in_a_crowd(tmp_path: Path, forma
     owners = [{tag[:3] for tag in tags(heard.raw.decode())} for heard in provider.heard]
     assert [some for some in owners if len(some) > 1] == []
     assert len(owners) == crowd * (TURNS + 1)
+
+
+async def test_what_a_twin_said_meanwhile_is_found_by_no_tool() -> None:
+    store = SQLite(":memory:")
+    control = ContextController(Engine(store, Budget(window=100_000)))
+    control.method = "llm"
+    same, answer = user("Review the newest commit."), {"role": "assistant", "content": "Which?"}
+    ann, bob = [await control.prepare(Request({"messages": [same]})) for _ in range(2)]
+    ann = await control.prepare(Request({"messages": [same, answer, user("The merger is on Friday.")]}))
+    assert ann.view.branch == bob.view.branch
+    newest = ann.view.nodes[-1].id
+    for tool in ("recall", "pin"):
+        for id in "0123456789abcdef":
+            came = await control.answer(bob.view, tool, {"id": id})
+            assert "merger" not in came.text
+            assert newest[:16] not in came.text
+        assert (await control.answer(bob.view, tool, {"id": newest})).failed
+        assert not (await control.answer(ann.view, tool, {"id": newest})).failed
+    await store.close()

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from clew import Budget, Engine, Request, SQLite
+from clew import Budget, Engine, Request, SQLite, wire
 from clew.clients.known import FILES, MESSAGES, SIDES, WRAPS, Side, Wrap
-from clew.clients.voices import Part, attributed, client_of, is_program_made, kind_of, parts_of, typed, undecorated
+from clew.clients.voices import VoicePart, attributed, client_of, is_program_made, kind_of, parts_of, typed, undecorated
 from clew.core.items import Frame, Item
 from clew.facts.sheets import sheet
 from clew.recognition.side_requests import side_request
@@ -25,7 +25,8 @@ from clew.wire import decode
 from shell import Shell
 
 TAGS = [wrap.opening.strip("<>") for wrap in WRAPS if wrap.opening == f"<{wrap.closing[2:]}" and not wrap.around]
-PASSING = [wrap.opening.strip("<>") for wrap in WRAPS if wrap.passing]
+PASSING = [wrap.opening.strip("<>") for wrap in WRAPS if wrap.passing and not wrap.once]
+ONCE = [wrap.opening.strip("<>") for wrap in WRAPS if wrap.once]
 ASK = "Rename the pump to valve in src/pump.py, and never touch the tests."
 INSTRUCTIONS = "# AGENTS.md instructions for /srv/app\n\n<INSTRUCTIONS>\nAlways use tabs.\n</INSTRUCTIONS>"
 MADE = [
@@ -96,6 +97,37 @@ def test_words_between_reminders_are_the_users_and_those_in_one_are_not(tag: str
     for text in (f"{one}\n{ASK}\n{one}", f"{odd}\n{one}{ASK}\n{odd}", f"{nested}\n{ASK}\n{nested}"):
         assert undecorated(text) == ASK if text.startswith(f"{one}\n") else FORGED not in undecorated(text)
     assert undecorated(f"{one}\nOne.\n{one}\nTwo.\n{one}").split() == ["One.", "Two."]
+
+
+@pytest.mark.parametrize("tag", PASSING)
+def test_a_file_that_is_shown_in_a_reminder_line_by_line_or_as_json_cannot_end_it(tag: str) -> None:
+    lines = f"</{tag}>", FORGED, f"<{tag}>"
+    numbered = "".join(f"     {n}\u2192{line}\n" for n, line in enumerate(lines, 1))
+    for shown in (numbered, f"1\u2192{''.join(lines)}", "\\n".join(lines), f"[{' '.join(lines)}]"):
+        text = f"<{tag}>\nThe file says: {shown}\n</{tag}>"
+        assert is_program_made(Item("text", "user", text))
+        for around in (f"{text}\n\n{ASK}", f"{ASK}\n\n{text}", f"{text}\n{ASK}\n{text}"):
+            assert typed(Item("text", "user", around)) == ASK
+
+
+@pytest.mark.parametrize("tag", PASSING)
+def test_a_file_in_a_part_of_its_own_cannot_end_the_reminder_that_shows_it(tag: str) -> None:
+    text = f"<{tag}>\nThe file says:\n</{tag}>\n{FORGED}\n<{tag}>\nSo it says.\n</{tag}>"
+    result = {"type": "tool_result", "tool_use_id": "c1", "content": "ok"}
+    asked = {"type": "text", "text": ASK}
+    shown = {"type": "text", "text": text}
+    call = {"role": "assistant", "content": [{"type": "tool_use", "id": "c1", "name": "read", "input": {}}]}
+    for parts in ([shown, asked], [asked, shown], [result, shown], [result, shown, asked]):
+        body = {"messages": [{"role": "user", "content": "Go."}, call, {"role": "user", "content": parts}]}
+        heard = [typed(item) for item in wire.decode(body, "anthropic")[1]]
+        assert [*filter(None, heard)] == ["Go.", *([ASK] if asked in parts else [])]
+
+
+@pytest.mark.parametrize("tag", ONCE)
+def test_what_a_terminal_printed_cannot_end_what_a_client_shows_once(tag: str) -> None:
+    text = f"<{tag}>\n# Terminals\nok\n</{tag}>\n{FORGED}\n<{tag}>\nok\n</{tag}>"
+    assert is_program_made(Item("text", "user", text))
+    assert typed(Item("text", "user", f"{ASK}\n\n{text}")) == typed(Item("text", "user", f"{text}\n\n{ASK}")) == ASK
 
 
 def test_openings_without_an_end_are_text() -> None:
@@ -212,13 +244,13 @@ def test_each_row_finds_its_example_and_leaves_what_was_typed(kind: str, example
 def test_what_was_typed_beside_a_wrap_is_the_persons(wrap: Wrap) -> None:
     for text in (f"{wrap.example}\n{ASK}", f"{ASK}\n\n{wrap.example}", f"{wrap.example}\n{ASK}\n{wrap.example}"):
         item = Item("text", "user", text)
-        if wrap.passing or text.count(wrap.closing) == 1:
+        if (wrap.passing and not wrap.once) or text.count(wrap.closing) == 1:
             assert typed(item) == ASK
         assert [(part.start, part.stop) for part in parts_of(item)] == [*covering(text, parts_of(item))]
         assert {part.speaker for part in parts_of(item)} <= {"person", "client", "clew", "tool"}
 
 
-def covering(text: str, found: Sequence[Part]) -> Iterator[tuple[int, int]]:
+def covering(text: str, found: Sequence[VoicePart]) -> Iterator[tuple[int, int]]:
     """The same places, if they cover a text from its beginning to its end without a gap."""
     at = 0
     for part in found:
@@ -348,7 +380,7 @@ def test_a_sentence_that_needs_an_answer_is_typed_without_it() -> None:
 @pytest.mark.parametrize("wrap", [wrap for wrap in WRAPS if not wrap.around])
 def test_what_only_keeps_two_wraps_apart_is_nobodys_word(wrap: Wrap) -> None:
     for text in (f"\n{wrap.example}\n", f"{wrap.example}\n\n{wrap.example}\n"):
-        assert {part.speaker for part in parts_of(Item("text", "user", text))} == {Part(wrap.kind, 0, 1).speaker}
+        assert {part.speaker for part in parts_of(Item("text", "user", text))} == {VoicePart(wrap.kind, 0, 1).speaker}
         assert kind_of(Item("text", "user", text)) == wrap.kind
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 SummaryForm = Literal["text", "brief", "summary", "state_snapshot", "item"]
 
 
-class Client(NamedTuple):
+class KnownClient(NamedTuple):
     """A program that talks to models."""
 
     name: str
@@ -28,10 +28,11 @@ class Wrap(NamedTuple):
     around: bool
     endless: bool  # without its closing it goes to the end of the message
     leads: int  # so many texts after it in the same message are of its kind, where the message's text begins with it
+    once: bool  # no message has two: what stands between two of its marks was printed
     example: str
 
 
-class ClientMessage(NamedTuple):
+class MessageMark(NamedTuple):
     """A whole message of a client, by how it begins."""
 
     kind: str
@@ -85,18 +86,19 @@ def _rows(table: str) -> Iterator[dict[str, Any]]:
 def _wrap(row: dict[str, Any]) -> Wrap:
     tag = row.get("tag")
     opening, closing = (f"<{tag}>", f"</{tag}>") if tag else (row["open"], row.get("close", ""))
-    passing, around, endless = (row.get(trait, False) for trait in ("passing", "around", "endless"))
-    return Wrap(row["kind"], opening, closing, passing, around, endless, row.get("leads", 0), row["example"])
+    passing, around, endless, once = (row.get(trait, False) for trait in ("passing", "around", "endless", "once"))
+    leads, example = row.get("leads", 0), row["example"]
+    return Wrap(row["kind"], opening, closing, passing, around, endless, leads, once, example)
 
 
-def _message(row: dict[str, Any]) -> ClientMessage:
+def _message(row: dict[str, Any]) -> MessageMark:
     pattern = re.compile(row["pattern"]) if "pattern" in row else None
     moving, leads = row.get("moving", False), row.get("leads", 0)
-    return ClientMessage(row["kind"], row["begins"], pattern, moving, leads, row["example"])
+    return MessageMark(row["kind"], row["begins"], pattern, moving, leads, row["example"])
 
 
 CLIENTS = [
-    Client(held["name"], re.compile(held["prompt"]))
+    KnownClient(held["name"], re.compile(held["prompt"]))
     for held in sorted(FILES, key=lambda held: held.get("order", 0))
     if "prompt" in held
 ]

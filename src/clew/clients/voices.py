@@ -15,7 +15,7 @@ from clew.clients.known import BEHIND_SUMMARIES, CLIENTS, MESSAGES, SENTENCES, W
 from clew.core.caches import per_object
 from clew.core.items import Item
 
-Speaker = Literal["person", "client", "clew", "assistant", "tool"]
+SaidBy = Literal["person", "client", "clew", "assistant", "tool"]
 # What a part is. `pasted`: in a message longer than people type; `copy`: said before, and sent again beside a summary.
 PERSON = frozenset({"typed", "fenced", "quoted", "pasted", "copy"})
 TOOL = frozenset({"printed", "observed", "framed", "result"})
@@ -51,7 +51,7 @@ _TAG = re.compile(r"</?[a-z_-]{1,40}>")
 _FENCE = re.compile(r"[ \t]{0,3}(?:```|~~~)")
 
 
-class Part(NamedTuple):
+class VoicePart(NamedTuple):
     """A stretch of a text and what it is."""
 
     kind: str
@@ -59,7 +59,7 @@ class Part(NamedTuple):
     stop: int
 
     @property
-    def speaker(self) -> Speaker:
+    def speaker(self) -> SaidBy:
         """Who said it."""
         if self.kind in PERSON:
             return "person"
@@ -74,10 +74,10 @@ def attributed(items: Sequence[Item], client: str, begins: bool) -> list[Item]:
 
     `begins`: the history begins with the first of them.
     """
-    after = [*(item.text.strip() for item in items[1:]), ""]
-    found = [_attributed(item, client, begins and not n, after[n]) for n, item in enumerate(items)]
+    found = [_attributed(items, n, client, begins and not n) for n in range(len(items))]
     for start, stop, kind in _attachments(found):
         found[start:stop] = [with_(item, voice=kind) for item in found[start:stop]]
+    found = [with_(item, voice=kind) if (kind := _apart(found, n)) else item for n, item in enumerate(found)]
     summed_up = next((n for n, item in enumerate(found) if _is_summary(item)), 0) if begins else 0
     return [with_(item, voice="copy") if n < summed_up and typed(item) else item for n, item in enumerate(found)]
 
@@ -88,13 +88,15 @@ def by_message(items: Sequence[Sequence[Item]], client: str, begins: bool) -> li
     return [[next(said) for _ in message] for message in items]
 
 
-def _attributed(item: Item, client: str, is_first: bool, after: str) -> Item:
-    if item.kind != "text" or item.voice:
+def _attributed(items: Sequence[Item], n: int, client: str, is_first: bool) -> Item:
+    item = items[n]
+    if item.kind != "text" or item.voice or len(item.text) > PASTE:
         return item
-    said = SENTENCES.get(item.text.strip()) if len(item.text) < PASTE else None
-    row = next((row for row in said or () if row.role == item.role and row.client == slug(client)), None)
-    is_said = row and (is_first or not row.first) and row.before in ("", after)
-    return with_(item, voice=row.kind) if row and is_said else item
+    rows = (row for row in SENTENCES.get(item.text.strip(), ()) if row.role == item.role)
+    row = next((row for row in rows if row.client == slug(client) and (is_first or not row.first)), None)
+    if row is None or (row.before and (n + 1 == len(items) or items[n + 1].text.strip() != row.before)):
+        return item
+    return with_(item, voice=row.kind)
 
 
 def _attachments(items: Sequence[Item]) -> Iterator[tuple[int, int, str]]:
@@ -107,6 +109,21 @@ def _attachments(items: Sequence[Item]) -> Iterator[tuple[int, int, str]]:
         stop = next((m for m in range(n + 1, end) if items[m].opens or items[m].kind != "text"), end)
         last = (m + 1 for m in range(stop - 1, n, -1) if closing and closing in items[m].text)
         yield n + 1, next(last, stop), kind
+
+
+def _apart(items: Sequence[Item], n: int) -> str:
+    """Of what kind a part of a message is that a client's marks begin and end, and which may show such marks itself.
+
+    Who sends parts has one for what was typed; in a message of one part, it may stand between two reminders.
+    """
+    item = items[n]
+    if item.role != "user" or item.kind != "text" or item.voice or "</" not in item.text:
+        return ""
+    if item.opens is not None and (n + 1 == len(items) or items[n + 1].opens is not None):
+        return ""
+    text = item.text.strip()
+    around = (w for w in _PASSING if text.startswith(w.opening) and text.endswith(w.closing))
+    return next((wrap.kind for wrap in around if text.count(wrap.closing) > 1), "")
 
 
 def _begun(text: str) -> tuple[str, str, int] | None:
@@ -125,7 +142,7 @@ def _is_summary(item: Item) -> bool:
 
 
 @per_object
-def parts_of(item: Item) -> tuple[Part, ...]:
+def parts_of(item: Item) -> tuple[VoicePart, ...]:
     """Who said what of an item, from its beginning to its end."""
     end, whole = len(item.text), item.voice
     match item.kind, item.role:
@@ -143,7 +160,7 @@ def parts_of(item: Item) -> tuple[Part, ...]:
             return tuple(part._replace(kind="system") if part.kind in PERSON else part for part in _read(item.text, ""))
     if whole in ("", "copy"):
         return tuple(_read(item.text, whole))
-    return (Part(whole, 0, end),)
+    return (VoicePart(whole, 0, end),)
 
 
 def _is_filler(item: Item) -> bool:
@@ -255,7 +272,7 @@ def _without_passing(text: str) -> str:
 # --- a text under the user's role, part by part -----------------------------------------------------------------------
 
 
-def _read(text: str, voice: str) -> Iterator[Part]:
+def _read(text: str, voice: str) -> Iterator[VoicePart]:
     ran = text.find(OWN_COMMAND)
     until = len(text) if ran < 0 else ran
     found = list(_segments(text[:until] if ran >= 0 else text))
@@ -271,18 +288,18 @@ def _read(text: str, voice: str) -> Iterator[Part]:
         else:
             yield from _said(text, part, voice or ("pasted" if len(left) > PASTE else "typed"))
     if ran >= 0:
-        yield Part("printed", ran, len(text))
+        yield VoicePart("printed", ran, len(text))
 
 
-def _segments(text: str) -> Iterator[Part]:
+def _segments(text: str) -> Iterator[VoicePart]:
     """What clients wrap, each with its kind, and what stands outside of that, without one."""
     at, before = 0, ""
-    for wrap in (*_wraps(text), Part("", len(text), len(text))):
+    for wrap in (*_wraps(text), VoicePart("", len(text), len(text))):
         closed = _closed(text, at, wrap.start) if before else at
         if closed > at:
-            yield Part(before, at, closed)
+            yield VoicePart(before, at, closed)
         if wrap.start > closed:
-            yield Part("", closed, wrap.start)
+            yield VoicePart("", closed, wrap.start)
         if wrap.kind:
             yield wrap
         at, before = wrap.stop, wrap.kind
@@ -294,7 +311,7 @@ def _closed(text: str, start: int, stop: int) -> int:
     return max(ends, default=start)
 
 
-def _wraps(text: str) -> Iterator[Part]:
+def _wraps(text: str) -> Iterator[VoicePart]:
     """Each wrap with its marks: what is in one opens and closes no other."""
     if "</" not in text and not any(wrap.opening in text for wrap in _ENDLESS):  # most text has nothing of it
         return
@@ -306,17 +323,17 @@ def _wraps(text: str) -> Iterator[Part]:
         end = last[wrap.closing]
         if (wrap.endless and start and text[start - 1] != "\n") or (end < look and not wrap.endless):
             continue  # somebody speaks of it
-        if wrap.passing:
-            # Words may be typed between two of them; a closing without an opening is text of the one before. All
-            # others end at the last closing of their name: before it, it is text that a program printed.
+        if wrap.passing and not wrap.once:
+            # Words may be typed between two of them, each from the beginning of a line; a closing without an opening is
+            # text of the one before. All others end at the last closing of their name: before it, a program printed it.
             first = text.find(wrap.closing, look)
-            again = text.find(wrap.opening, first)
+            again = text.find(f"\n{wrap.opening}", first)
             end = text.rfind(wrap.closing, first, again) if again >= 0 else end
         look = end + len(wrap.closing) if end >= look else len(text)
-        yield Part(wrap.kind, start, look)
+        yield VoicePart(wrap.kind, start, look)
 
 
-def _said(text: str, part: Part, kind: str) -> Iterator[Part]:
+def _said(text: str, part: VoicePart, kind: str) -> Iterator[VoicePart]:
     """What a person said, what they quoted or put between fences apart; the marks of a client around it are its own."""
     at, inside, now = part.start, False, kind
     begun = at
@@ -326,21 +343,21 @@ def _said(text: str, part: Part, kind: str) -> Iterator[Part]:
         inside = inside is not is_fence
         if is_now != now:
             if at > begun:
-                yield from _unmarked(text, Part(now, begun, at))
+                yield from _unmarked(text, VoicePart(now, begun, at))
             begun, now = at, is_now
         at += len(line)
     if at > begun:
-        yield from _unmarked(text, Part(now, begun, at))
+        yield from _unmarked(text, VoicePart(now, begun, at))
 
 
-def _unmarked(text: str, part: Part) -> Iterator[Part]:
+def _unmarked(text: str, part: VoicePart) -> Iterator[VoicePart]:
     at = part.start
     for mark in _AROUND.finditer(text, part.start, part.stop):
         if mark.start() > at:
             is_blank = text[at : mark.start()].isspace()
-            yield Part("command" if is_blank else part.kind, at, mark.start())
-        yield Part("command", mark.start(), mark.end())
+            yield VoicePart("command" if is_blank else part.kind, at, mark.start())
+        yield VoicePart("command", mark.start(), mark.end())
         at = mark.end()
     if part.stop > at:
         is_blank = at > part.start and text[at : part.stop].isspace()
-        yield Part("command" if is_blank else part.kind, at, part.stop)
+        yield VoicePart("command" if is_blank else part.kind, at, part.stop)

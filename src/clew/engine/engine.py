@@ -134,19 +134,21 @@ class Engine:
             tell(self.listeners, [learned])
         return found
 
-    async def recall(self, scope: Scope, id: str, branch: str | None = None) -> Sequence[Node]:
-        """The originals that an id stands for, byte for byte; with `branch`, only from its own past."""
-        full = await self.resolve(scope, id, branch)
+    async def recall(
+        self, scope: Scope, id: str, branch: str | None = None, until: int | None = None
+    ) -> Sequence[Node]:
+        """The originals that an id stands for, byte for byte; with `branch`, only from its own past, until an event."""
+        full = await self.resolve(scope, id, branch, until)
         nodes = await self.store.originals(scope, full)
         tell(self.listeners, [events.Recalled(scope, branch or "", 0, full, len(nodes))])
         return nodes
 
-    async def resolve(self, scope: Scope, id: str, branch: str | None = None) -> str:
-        """The whole of an id that somebody wrote the beginning of; with `branch`, only of its own past.
+    async def resolve(self, scope: Scope, id: str, branch: str | None = None, until: int | None = None) -> str:
+        """The whole of an id that somebody wrote the beginning of; with `branch`, only of its own past, until an event.
 
         Raises `NotFound`, `Purged` or `Ambiguous`.
         """
-        return await resolve(self.store, scope, id, branch, self._turns.said)
+        return await resolve(self.store, scope, id, branch, self._turns.said, until)
 
     async def excerpt(
         self, scope: Scope, id: str, branch: str | None = None, lines: str = "", pattern: str = "", size: int = SIZE

@@ -48,7 +48,8 @@ class Lineage:
 
         That view was shown to somebody who goes on from it; on the branch itself nothing changes.
         """
-        edits = [with_(edit, evidence={BESIDE: (NOBODY,)}) for edit in told.edits]
+        # Whom they quote beside those is kept: with a word that is purged, they go.
+        edits = [with_(edit, evidence={BESIDE: (NOBODY, *edit.evidence.get(BESIDE, ()))}) for edit in told.edits]
         if edits:
             await self._turns.record(view.scope, view.branch, [*edits])
         if edits and (branch := self._turns.branches.get(view.scope, view.branch)):

@@ -29,12 +29,19 @@ QUESTIONS, REACH = 20, 32  # that were asked before, and the items after each am
 BODIES_BESIDE, CHARACTERS_BESIDE, LEAST_ROOM = 40, 200_000, 100
 
 
-async def resolve(store: Store, scope: Scope, id: str, branch: str | None = None, load: Load | None = None) -> str:
-    """The whole id; with `branch`, only of something in that branch's own past."""
+async def resolve(
+    store: Store,
+    scope: Scope,
+    id: str,
+    branch: str | None = None,
+    load: Load | None = None,
+    until: int | None = None,
+) -> str:
+    """The whole id; with `branch`, only of something in that branch's own past, until an event."""
     short = short_id(id)
     found = await store.resolve(scope, short)
     if branch is not None:
-        own = {id for trace in await lineage(store, scope, branch, load=load) for id in _ids(store, scope, trace)}
+        own = {id for trace in await lineage(store, scope, branch, until, load) for id in _ids(store, scope, trace)}
         found = [f for f in found if f in own]
     if not found and (purged := await store.purged(scope, short)):
         raise purged

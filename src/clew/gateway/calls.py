@@ -189,7 +189,7 @@ class ModelCalls:
         if text is None:
             return None
         streamed = bool(frame.body.get("stream")) if call.streamed is None else call.streamed
-        spent = own_answers.Spent.of(await asked.body(), text, frame.model, frame.format)
+        spent = own_answers.TokensRead.of(await asked.body(), text, frame.model, frame.format)
         if side.form == "item":
             return own_answers.responses([self.seals.sealed(scope, text)], frame.model, streamed, spent)
         alt = "sse" if "alt=sse" in asked.query else ""
@@ -216,7 +216,7 @@ class ModelCalls:
 
     def _paused(self, wanted: ManagedRequest, text: str) -> GatewayReply:
         model = str(wanted.body.get("model"))
-        spent = own_answers.Spent.of(wanted.raw, text, model, "anthropic")
+        spent = own_answers.TokensRead.of(wanted.raw, text, model, "anthropic")
         return own_answers.compaction(text, model, bool(wanted.body.get("stream")), spent)
 
     async def compact(self, asked: GatewayRequest, scope: Scope) -> GatewayReply | None:
@@ -234,7 +234,7 @@ class ModelCalls:
         text = await self._summary(scope, speaker(asked, raw).name, (side, frame, items))
         if text is None:
             return None
-        spent = own_answers.Spent.of(raw, text, frame.model, frame.format)
+        spent = own_answers.TokensRead.of(raw, text, frame.model, frame.format)
         item = self.seals.sealed(scope, text)
         return own_answers.responses([item], frame.model, False, spent, "response.compaction")
 

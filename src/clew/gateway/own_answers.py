@@ -16,19 +16,19 @@ Block = dict[str, Any]
 CHARACTERS = 4  # in a token, more or less, of a request
 
 
-class Spent(NamedTuple):
+class TokensRead(NamedTuple):
     """Tokens as a provider would have counted them: Qwen Code takes no summary that did not read what it stands for."""
 
     read: int
     written: int
 
     @classmethod
-    def of(cls, raw: bytes, text: str, model: str, format: str) -> "Spent":
+    def of(cls, raw: bytes, text: str, model: str, format: str) -> "TokensRead":
         """By a request and its answer."""
         return cls(max(1, len(raw) // CHARACTERS), counter_for(model, format).text(text))
 
 
-def answer(text: str, format: str, model: str, streamed: bool, spent: Spent, alt: str = "") -> GatewayReply:
+def answer(text: str, format: str, model: str, streamed: bool, spent: TokensRead, alt: str = "") -> GatewayReply:
     """What a client gets that asked for text."""
     match format:
         case "anthropic":
@@ -49,7 +49,7 @@ def _sse(events: Iterator[tuple[str, Mapping[str, Any]]], end: bytes = b"") -> G
     return GatewayReply(200, headers, just(b"".join(parts) + end))
 
 
-def compaction(text: str, model: str, streamed: bool, spent: Spent) -> GatewayReply:
+def compaction(text: str, model: str, streamed: bool, spent: TokensRead) -> GatewayReply:
     """What a client of Anthropic's gets that wants to look at a summary before it goes on."""
     block: Block = {"type": "compaction", "content": text}
     reply = _messages(block, compaction_events(text), "compaction", model, streamed, spent)
@@ -64,7 +64,9 @@ def _text_events(text: str) -> list[Block]:
     ]
 
 
-def _messages(block: Block, growing: list[Block], stop: str, model: str, streamed: bool, spent: Spent) -> GatewayReply:
+def _messages(
+    block: Block, growing: list[Block], stop: str, model: str, streamed: bool, spent: TokensRead
+) -> GatewayReply:
     message = {"id": f"msg_{uuid4().hex}", "type": "message", "role": "assistant", "model": model}
     usage = {
         "input_tokens": spent.read,
@@ -91,7 +93,7 @@ def _messages(block: Block, growing: list[Block], stop: str, model: str, streame
     return _sse((event["type"], event) for event in events)
 
 
-def _chat(text: str, model: str, streamed: bool, spent: Spent) -> GatewayReply:
+def _chat(text: str, model: str, streamed: bool, spent: TokensRead) -> GatewayReply:
     about = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": model}
     usage = {"prompt_tokens": spent.read, "completion_tokens": spent.written, "total_tokens": sum(spent)}
     if not streamed:
@@ -122,7 +124,9 @@ def _message(text: str) -> Block:
     }
 
 
-def responses(output: list[Block], model: str, streamed: bool, spent: Spent, kind: str = "response") -> GatewayReply:
+def responses(
+    output: list[Block], model: str, streamed: bool, spent: TokensRead, kind: str = "response"
+) -> GatewayReply:
     """A response of OpenAI's with these items."""
     usage = {
         "input_tokens": spent.read,
@@ -158,7 +162,7 @@ def _item(item: Block, index: int) -> Iterator[Block]:
     yield {"type": "response.output_item.done", **place, "item": item}
 
 
-def _gemini(text: str, model: str, streamed: bool, spent: Spent, alt: str) -> GatewayReply:
+def _gemini(text: str, model: str, streamed: bool, spent: TokensRead, alt: str) -> GatewayReply:
     said = {
         "candidates": [{"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": "STOP", "index": 0}],
         "usageMetadata": {

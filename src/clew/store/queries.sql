@@ -416,6 +416,17 @@ with recursive held (id) as (
 )
 select id from held;
 
+-- name: followers
+-- These branches, and those that began with a summary of one of them.
+with recursive line (id) as (
+    select b.id from json_each(:branches) j cross join branch b on b.id = j.value
+    union
+    select s.branch from line
+    cross join session p on p.branch = line.id
+    cross join session s on s.scope = :owner and s.parent = p.id and s.opening = 1
+)
+select id from line;
+
 -- name: branches_of
 -- The same for each of these ids; a fork may have left before it was said.
 with recursive held (id, branch) as (

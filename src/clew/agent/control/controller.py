@@ -23,6 +23,7 @@ from clew.errors import Busy, ClewError, ToolError
 from clew.steps import PRESETS
 from clew.steps.handoff import BEGUN
 from clew.store.records import Method
+from clew.text.excerpts import excerpt, whole
 from clew.text.framing import neutral
 from clew.wire import detect
 from clew.wire.convert.extras import with_tail, with_tools
@@ -180,7 +181,8 @@ class ContextController:
             return Outcome(f"Error: {error}", failed=True)
 
     async def _answer(self, view: View, name: str, given: Mapping[str, Any]) -> str:
-        scope, branch = view.scope, view.branch
+        # Not what was said since: without a name, one who has said the same may have gone on meanwhile.
+        scope, branch, until = view.scope, view.branch, view.seq
         match name, given:
             case "new_session", {"summary": str(summary)} if summary.strip():
                 return BEGUN
@@ -188,13 +190,13 @@ class ContextController:
                 raise ToolError("the summary is blank: say what is done, what remains, and what you must not forget")
             case "recall", {"id": str(id)}:
                 lines, pattern = (str(given.get(key) or "") for key in ("lines", "pattern"))
-                return framed(await self.engine.excerpt(scope, id, branch, lines, pattern, TOOL_CHARACTERS))
+                said = whole(await self.engine.recall(scope, id, branch, until))
+                return framed(excerpt(said, id.strip(), lines, pattern, TOOL_CHARACTERS))
             case "search_history", {"query": str(text)}:
-                # Not what was said since: without a name, one who has said the same may have gone on meanwhile.
-                told = await self.engine.answer(scope, text, branch, TOOL_CHARACTERS, until=view.seq)
+                told = await self.engine.answer(scope, text, branch, TOOL_CHARACTERS, until)
                 return framed(told or "nothing was said about that")
             case "pin", {"id": str(id)}:
-                full = await self.engine.resolve(scope, id, branch)
+                full = await self.engine.resolve(scope, id, branch, until)
                 ids = [n.id for n in await self.engine.store.originals(scope, full)]
                 off = bool(given.get("off"))
                 return _pinned(len(ids), off, await self.engine.pin(view, *ids, off=off))

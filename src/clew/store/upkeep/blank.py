@@ -95,10 +95,12 @@ def _quoting(
     those that say how things stood, or quote and do not say whom: they may quote anything that was said before.
     """
     holders = _holders(db, given["owner"], gone)
-    made = [id for edit in _edits(db, holders) for id in edit.stand_ins] if calls else []
+    after = db.ask("followers", owner=given["owner"], branches=listed(holders)).fetchall()
+    telling = {branch for (branch,) in after}  # an answered compaction tells of all sessions before it
+    made = [id for edit in _edits(db, telling) for id in edit.stand_ins] if calls else []
     answers = {id for id, node in reading.nodes(db, scope, made).items() if node.item.call_id in calls}
     found: dict[str, str] = {}
-    looked, coming = set[str](), holders
+    looked, coming = set[str](), telling
     while coming:  # the same stand-in may stand in other branches, and be part of others there
         looked |= coming
         for edit in _edits(db, looked):
