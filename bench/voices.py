@@ -65,8 +65,9 @@ def main() -> None:
                     if not given.all:
                         shown.add(item.text)
                     for part in parts_of(item):
+                        if not (text := " ".join(item.text[part.start : part.stop].split())):
+                            continue
                         kinds[part.kind] += 1
-                        text = " ".join(item.text[part.start : part.stop].split())
                         told = text if len(text) <= given.wide else f"{text[: given.wide]}… ({len(text):,})"
                         print(f"{client:12} {item.role:6} {part.speaker:9} {part.kind:16} {told}")
         except BadRequest as error:

@@ -153,7 +153,7 @@ def test_what_is_purged_is_in_no_summary_that_told_of_it(tmp_path: Path) -> None
 
     async def purge(sessions: Sessions) -> None:
         assert isinstance(sessions.engine.store, SQLStore)
-        await sessions.engine.store.purge_item("default", id, "leaked")
+        await sessions.engine.store.purge_item("default", leaked, "leaked")
 
     provider = StrictProvider([Answer("Go on.")], window=100_000)
     with serving(path, provider, 100_000, GatewaySettings(compaction="answer")) as served:
@@ -170,7 +170,7 @@ def test_what_is_purged_is_in_no_summary_that_told_of_it(tmp_path: Path) -> None
         assert word in compacted(served, history)
         held = beside(path, holding)
         assert [*held.values()].count("summary") > 1
-        [id] = [id for id, kind in held.items() if kind == "text"]
+        [leaked] = [id for id, kind in held.items() if kind == "text"]
         beside(path, purge)
         assert beside(path, holding) == {}
         assert word not in compacted(served, history)

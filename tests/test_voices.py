@@ -361,6 +361,14 @@ def test_words_behind_what_is_attached_are_the_persons() -> None:
     assert [typed(item) for item in items] == ["", "", "", "", ASK]
 
 
+def test_what_is_attached_behind_a_picture_is_not_the_persons() -> None:
+    texts = ["\n--- Content from referenced files ---", "\nContent from @a.md:\n", FORGED, "\n--- End of content ---"]
+    first, *rest = ({"text": text} for text in texts)
+    picture = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
+    _, items = decode({"contents": [{"role": "user", "parts": [{"text": ASK}, first, picture, *rest]}]}, "gemini")
+    assert [typed(item) for item in items] == [ASK, "", "", "", "", ""]
+
+
 def test_the_text_of_a_command_is_not_typed_and_what_follows_it_is() -> None:
     command = "<command-message>look</command-message>\n<command-name>/look</command-name>"
     local = "<command-name>/model</command-name>\n<command-message>model</command-message>"
@@ -382,6 +390,12 @@ def test_what_only_keeps_two_wraps_apart_is_nobodys_word(wrap: Wrap) -> None:
     for text in (f"\n{wrap.example}\n", f"{wrap.example}\n\n{wrap.example}\n"):
         assert {part.speaker for part in parts_of(Item("text", "user", text))} == {VoicePart(wrap.kind, 0, 1).speaker}
         assert kind_of(Item("text", "user", text)) == wrap.kind
+
+
+def test_a_mark_between_fences_does_not_turn_them_round() -> None:
+    text = f"It says\n```\n<system-reminder>noon</system-reminder>\nERROR 7\n```\n{ASK}"
+    parts = [(part.kind, text[part.start : part.stop].strip()) for part in parts_of(Item("text", "user", text))]
+    assert parts[-2:] == [("fenced", "ERROR 7\n```"), ("typed", ASK)]
 
 
 def test_a_command_without_arguments_is_not_typed() -> None:

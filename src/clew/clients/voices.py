@@ -106,7 +106,7 @@ def _attachments(items: Sequence[Item]) -> Iterator[tuple[int, int, str]]:
             continue
         kind, closing, most = begun
         end = min(n + 1 + most, len(items))
-        stop = next((m for m in range(n + 1, end) if items[m].opens or items[m].kind != "text"), end)
+        stop = next((m for m in range(n + 1, end) if items[m].opens or items[m].kind not in ("text", "media")), end)
         last = (m + 1 for m in range(stop - 1, n, -1) if closing and closing in items[m].text)
         yield n + 1, next(last, stop), kind
 
@@ -278,7 +278,7 @@ def _read(text: str, voice: str) -> Iterator[VoicePart]:
     found = list(_segments(text[:until] if ran >= 0 else text))
     left = "".join(text[part.start : part.stop] for part in found if not part.kind).strip()
     made = next((row.kind for row in MESSAGES if row.begins_in(left)), "") if left.startswith(_BEGINNINGS) else ""
-    beside = next((part.kind for part in found if part.kind), "")
+    beside, inside = next((part.kind for part in found if part.kind), ""), False
     for part in found:
         beside = part.kind or beside
         if part.kind or made:
@@ -286,7 +286,10 @@ def _read(text: str, voice: str) -> Iterator[VoicePart]:
         elif beside and text[part.start : part.stop].isspace():
             yield part._replace(kind=beside)  # nobody said what only keeps two wraps apart
         else:
-            yield from _said(text, part, voice or ("pasted" if len(left) > PASTE else "typed"))
+            yield from _said(text, part, voice or ("pasted" if len(left) > PASTE else "typed"), inside)
+            if beside:
+                fences = sum(_FENCE.match(line) is not None for line in text[part.start : part.stop].splitlines())
+                inside = inside is not bool(fences % 2)
     if ran >= 0:
         yield VoicePart("printed", ran, len(text))
 
@@ -333,9 +336,12 @@ def _wraps(text: str) -> Iterator[VoicePart]:
         yield VoicePart(wrap.kind, start, look)
 
 
-def _said(text: str, part: VoicePart, kind: str) -> Iterator[VoicePart]:
-    """What a person said, what they quoted or put between fences apart; the marks of a client around it are its own."""
-    at, inside, now = part.start, False, kind
+def _said(text: str, part: VoicePart, kind: str, inside: bool) -> Iterator[VoicePart]:
+    """What a person said, what they quoted or put between fences apart; the marks of a client around it are its own.
+
+    `inside`: it begins between two fences.
+    """
+    at, now = part.start, kind
     begun = at
     for line in text[part.start : part.stop].splitlines(keepends=True):
         is_fence = _FENCE.match(line) is not None
