@@ -134,7 +134,9 @@ class Engine:
             tell(self.listeners, [learned])
         return found
 
-    async def recall(self, scope: Scope, id: str, branch: str | None = None, until: int | None = None) -> Sequence[Node]:
+    async def recall(
+        self, scope: Scope, id: str, branch: str | None = None, until: int | None = None
+    ) -> Sequence[Node]:
         """The originals that an id stands for, byte for byte; with `branch`, only from its own past, until an event."""
         full = await self.resolve(scope, id, branch, until)
         nodes = await self.store.originals(scope, full)
