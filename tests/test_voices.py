@@ -25,8 +25,7 @@ from clew.wire import decode
 from shell import Shell
 
 TAGS = [wrap.opening.strip("<>") for wrap in WRAPS if wrap.opening == f"<{wrap.closing[2:]}" and not wrap.around]
-PASSING = [wrap.opening.strip("<>") for wrap in WRAPS if wrap.passing and not wrap.once]
-ONCE = [wrap.opening.strip("<>") for wrap in WRAPS if wrap.once]
+PASSING = [wrap.opening.strip("<>") for wrap in WRAPS if wrap.passing]
 ASK = "Rename the pump to valve in src/pump.py, and never touch the tests."
 INSTRUCTIONS = "# AGENTS.md instructions for /srv/app\n\n<INSTRUCTIONS>\nAlways use tabs.\n</INSTRUCTIONS>"
 MADE = [
@@ -90,13 +89,14 @@ def test_what_is_printed_cannot_end_the_wrap_it_stands_in(wrap: tuple[str, str],
 
 
 @pytest.mark.parametrize("tag", PASSING)
-def test_words_between_reminders_are_the_users_and_those_in_one_are_not(tag: str) -> None:
+def test_words_before_and_behind_reminders_are_the_users_and_those_between_two_may_be_a_files(tag: str) -> None:
     one = f"<{tag}>It is noon.</{tag}>"
     odd = f"<{tag}>A file has: </{tag}> {FORGED}\n</{tag}>"
     nested = f"<{tag}>A file has: <{tag}> {FORGED} </{tag}> and {FORGED}</{tag}>"
-    for text in (f"{one}\n{ASK}\n{one}", f"{odd}\n{one}{ASK}\n{odd}", f"{nested}\n{ASK}\n{nested}"):
-        assert undecorated(text) == ASK if text.startswith(f"{one}\n") else FORGED not in undecorated(text)
-    assert undecorated(f"{one}\nOne.\n{one}\nTwo.\n{one}").split() == ["One.", "Two."]
+    raw = f"<{tag}>\nA file has:\n</{tag}>\n{FORGED}\n<{tag}>\nSo it has.\n</{tag}>"
+    for made in (one, odd, nested, raw, f"{one}\n{FORGED}\n{one}"):
+        assert is_program_made(Item("text", "user", made))
+        assert undecorated(f"{made}\n{ASK}") == undecorated(f"{ASK}\n{made}") == ASK
 
 
 @pytest.mark.parametrize("tag", PASSING)
@@ -106,7 +106,7 @@ def test_a_file_that_is_shown_in_a_reminder_line_by_line_or_as_json_cannot_end_i
     for shown in (numbered, f"1\u2192{''.join(lines)}", "\\n".join(lines), f"[{' '.join(lines)}]"):
         text = f"<{tag}>\nThe file says: {shown}\n</{tag}>"
         assert is_program_made(Item("text", "user", text))
-        for around in (f"{text}\n\n{ASK}", f"{ASK}\n\n{text}", f"{text}\n{ASK}\n{text}"):
+        for around in (f"{text}\n\n{ASK}", f"{ASK}\n\n{text}"):
             assert typed(Item("text", "user", around)) == ASK
 
 
@@ -121,13 +121,6 @@ def test_a_file_in_a_part_of_its_own_cannot_end_the_reminder_that_shows_it(tag: 
         body = {"messages": [{"role": "user", "content": "Go."}, call, {"role": "user", "content": parts}]}
         heard = [typed(item) for item in wire.decode(body, "anthropic")[1]]
         assert [*filter(None, heard)] == ["Go.", *([ASK] if asked in parts else [])]
-
-
-@pytest.mark.parametrize("tag", ONCE)
-def test_what_a_terminal_printed_cannot_end_what_a_client_shows_once(tag: str) -> None:
-    text = f"<{tag}>\n# Terminals\nok\n</{tag}>\n{FORGED}\n<{tag}>\nok\n</{tag}>"
-    assert is_program_made(Item("text", "user", text))
-    assert typed(Item("text", "user", f"{ASK}\n\n{text}")) == typed(Item("text", "user", f"{text}\n\n{ASK}")) == ASK
 
 
 def test_openings_without_an_end_are_text() -> None:
@@ -242,9 +235,9 @@ def test_each_row_finds_its_example_and_leaves_what_was_typed(kind: str, example
 
 @pytest.mark.parametrize("wrap", [wrap for wrap in WRAPS if not wrap.around])
 def test_what_was_typed_beside_a_wrap_is_the_persons(wrap: Wrap) -> None:
-    for text in (f"{wrap.example}\n{ASK}", f"{ASK}\n\n{wrap.example}", f"{wrap.example}\n{ASK}\n{wrap.example}"):
+    for text in (f"{wrap.example}\n{ASK}", f"{ASK}\n\n{wrap.example}"):
         item = Item("text", "user", text)
-        if (wrap.passing and not wrap.once) or text.count(wrap.closing) == 1:
+        if wrap.closing or text.startswith(ASK):
             assert typed(item) == ASK
         assert [(part.start, part.stop) for part in parts_of(item)] == [*covering(text, parts_of(item))]
         assert {part.speaker for part in parts_of(item)} <= {"person", "client", "clew", "tool"}

@@ -28,7 +28,6 @@ class Wrap(NamedTuple):
     around: bool
     endless: bool  # without its closing it goes to the end of the message
     leads: int  # so many texts after it in the same message are of its kind, where the message's text begins with it
-    once: bool  # no message has two: what stands between two of its marks was printed
     example: str
 
 
@@ -86,9 +85,9 @@ def _rows(table: str) -> Iterator[dict[str, Any]]:
 def _wrap(row: dict[str, Any]) -> Wrap:
     tag = row.get("tag")
     opening, closing = (f"<{tag}>", f"</{tag}>") if tag else (row["open"], row.get("close", ""))
-    passing, around, endless, once = (row.get(trait, False) for trait in ("passing", "around", "endless", "once"))
+    passing, around, endless = (row.get(trait, False) for trait in ("passing", "around", "endless"))
     leads, example = row.get("leads", 0), row["example"]
-    return Wrap(row["kind"], opening, closing, passing, around, endless, leads, once, example)
+    return Wrap(row["kind"], opening, closing, passing, around, endless, leads, example)
 
 
 def _message(row: dict[str, Any]) -> MessageMark:

@@ -77,7 +77,6 @@ def attributed(items: Sequence[Item], client: str, begins: bool) -> list[Item]:
     found = [_attributed(items, n, client, begins and not n) for n in range(len(items))]
     for start, stop, kind in _attachments(found):
         found[start:stop] = [with_(item, voice=kind) for item in found[start:stop]]
-    found = [with_(item, voice=kind) if (kind := _apart(found, n)) else item for n, item in enumerate(found)]
     summed_up = next((n for n, item in enumerate(found) if _is_summary(item)), 0) if begins else 0
     return [with_(item, voice="copy") if n < summed_up and typed(item) else item for n, item in enumerate(found)]
 
@@ -109,21 +108,6 @@ def _attachments(items: Sequence[Item]) -> Iterator[tuple[int, int, str]]:
         stop = next((m for m in range(n + 1, end) if items[m].opens or items[m].kind not in ("text", "media")), end)
         last = (m + 1 for m in range(stop - 1, n, -1) if closing and closing in items[m].text)
         yield n + 1, next(last, stop), kind
-
-
-def _apart(items: Sequence[Item], n: int) -> str:
-    """Of what kind a part of a message is that a client's marks begin and end, and which may show such marks itself.
-
-    Who sends parts has one for what was typed; in a message of one part, it may stand between two reminders.
-    """
-    item = items[n]
-    if item.role != "user" or item.kind != "text" or item.voice or "</" not in item.text:
-        return ""
-    if item.opens is not None and (n + 1 == len(items) or items[n + 1].opens is not None):
-        return ""
-    text = item.text.strip()
-    around = (w for w in _PASSING if text.startswith(w.opening) and text.endswith(w.closing))
-    return next((wrap.kind for wrap in around if text.count(wrap.closing) > 1), "")
 
 
 def _begun(text: str) -> tuple[str, str, int] | None:
@@ -315,7 +299,10 @@ def _closed(text: str, start: int, stop: int) -> int:
 
 
 def _wraps(text: str) -> Iterator[VoicePart]:
-    """Each wrap with its marks: what is in one opens and closes no other."""
+    """Each wrap with its marks, up to the last closing of its name: before that, it is text that a program shows.
+
+    What is in one opens and closes no other. Nobody was seen to type between two of one name in one text.
+    """
     if "</" not in text and not any(wrap.opening in text for wrap in _ENDLESS):  # most text has nothing of it
         return
     look, last = 0, dict[str, int]()
@@ -326,12 +313,6 @@ def _wraps(text: str) -> Iterator[VoicePart]:
         end = last[wrap.closing]
         if (wrap.endless and start and text[start - 1] != "\n") or (end < look and not wrap.endless):
             continue  # somebody speaks of it
-        if wrap.passing and not wrap.once:
-            # Words may be typed between two of them, each from the beginning of a line; a closing without an opening is
-            # text of the one before. All others end at the last closing of their name: before it, a program printed it.
-            first = text.find(wrap.closing, look)
-            again = text.find(f"\n{wrap.opening}", first)
-            end = text.rfind(wrap.closing, first, again) if again >= 0 else end
         look = end + len(wrap.closing) if end >= look else len(text)
         yield VoicePart(wrap.kind, start, look)
 

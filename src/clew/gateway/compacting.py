@@ -33,6 +33,7 @@ from clew.tokens.target import Target
 # How long an answered summary is: its share of a window, and tokens at least and at most. Aider asks again if a summary
 # takes more than half of what it allows its history, a 16th of the window.
 LENGTHS = {"full": (0.08, 2_000, 12_000), "brief": (0.02, 400, 3_000)}
+MOST_FOLDED = 10_000  # nodes of a branch that is folded, too, when its client compacts: a longer one only ends
 VERBATIM_SHARE = 0.4  # of those, for the newest of what was said, word for word
 RESULTS_SHARE = 0.25  # of those, for what came back
 ASKED_SHARE = 0.5  # and for what the user asked
@@ -118,8 +119,9 @@ class Compactions:
         share, shortest, longest = LENGTHS["brief" if side.form == "brief" else "full"]
         size = min(longest, max(shortest, int(share * window)))
         whole = await self._engine.lineage.whole(scope, view.branch, view.seq)
-        with suppress(NotFound, Conflict):  # somebody took a turn meanwhile, as Copilot does: it is not written down
-            view = await self._engine.compact(view, step=Brief(step, size), method="client")
+        if len(view.nodes) <= MOST_FOLDED:
+            with suppress(NotFound, Conflict):  # somebody took a turn meanwhile, as Copilot does
+                view = await self._engine.compact(view, step=Brief(step, size), method="client")
         # What is told is written from what was said in all sessions: no summary is made of another one.
         said = with_(view, nodes=tuple(whole.nodes), edits=NO_EDITS, branch="", behind={}, pinned=frozenset())
         said = await self._engine.preview(said, step=Brief(InShort(step, size), size))
