@@ -445,3 +445,24 @@ def test_what_a_client_passes_on_has_the_facts_of_who_said_it(text: str) -> None
     facts = sheet(Item("text", "user", text)).facts
     assert "src/pump.py" in facts
     assert not {"bash-stdout", "state_snapshot"} & facts.keys()
+
+
+@pytest.mark.parametrize("before", ["The pump leaks.", "Thought: look.\nAction: ls", "```bash\nls\n```"])
+def test_an_observation_answers_an_act_or_was_typed(before: str) -> None:
+    text = "Observation: it drips. Never touch the tests."
+    messages = [*said(ASK), {"role": "assistant", "content": before}, *said(text)]
+    heard = [typed(item) for item in wire.decode({"messages": messages}, "openai_chat")[1]]
+    assert heard == [ASK, "", text if before == "The pump leaks." else ""]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# AGENTS.md instructions are stale: rewrite them.",
+        "I am not sharing any files that you can edit yet. Never ask for them.",
+        "Base directory for this skill: which one is it?",
+        "Full transcript available at: what does that mean?\nNever print it.",
+    ],
+)
+def test_who_begins_as_a_client_does_and_goes_on_is_heard(text: str) -> None:
+    assert typed(Item("text", "user", text)) == text

@@ -37,6 +37,7 @@ class MessageMark(NamedTuple):
     kind: str
     begins: str
     pattern: re.Pattern[str] | None
+    after: re.Pattern[str] | None  # what the answer before it has: without that, somebody typed it
     moving: bool  # said anew before each question
     leads: int  # so many texts after it in the same message are of its kind
     example: str
@@ -91,9 +92,9 @@ def _wrap(row: dict[str, Any]) -> Wrap:
 
 
 def _message(row: dict[str, Any]) -> MessageMark:
-    pattern = re.compile(row["pattern"]) if "pattern" in row else None
+    pattern, after = (re.compile(row[key]) if key in row else None for key in ("pattern", "after"))
     moving, leads = row.get("moving", False), row.get("leads", 0)
-    return MessageMark(row["kind"], row["begins"], pattern, moving, leads, row["example"])
+    return MessageMark(row["kind"], row["begins"], pattern, after, moving, leads, row["example"])
 
 
 CLIENTS = [

@@ -46,6 +46,7 @@ _LEADING_WRAPS = tuple(wrap for wrap in WRAPS if wrap.leads)
 _PASSING = tuple(wrap for wrap in WRAPS if wrap.passing)
 _AROUND = re.compile("|".join(re.escape(mark) for w in WRAPS if w.around for mark in (w.opening, w.closing)))
 _BEGINNINGS = tuple(message.begins for message in MESSAGES)
+_ANSWERS = tuple(message.begins for message in MESSAGES if message.after)  # to an act that stands in words before it
 _MOVING = tuple(message.begins for message in MESSAGES if message.moving)
 _TAG = re.compile(r"</?[a-z_-]{1,40}>")
 _FENCE = re.compile(r"[ \t]{0,3}(?:```|~~~)")
@@ -89,10 +90,16 @@ def by_message(items: Sequence[Sequence[Item]], client: str, begins: bool) -> li
 
 def _attributed(items: Sequence[Item], n: int, client: str, is_first: bool) -> Item:
     item = items[n]
-    if item.kind != "text" or item.voice or len(item.text) > PASTE:
+    if item.kind != "text" or item.voice:
         return item
-    rows = (row for row in SENTENCES.get(item.text.strip(), ()) if row.role == item.role)
-    row = next((row for row in rows if row.client == slug(client) and (is_first or not row.first)), None)
+    if item.role == "user" and (is_first or n) and item.text.lstrip().startswith(_ANSWERS):
+        before = items[n - 1].text if n and items[n - 1].role == "assistant" else ""
+        rows = (row for row in MESSAGES if row.after and row.begins_in(item.text.lstrip()))
+        return with_(item, voice="typed") if any(not row.after.search(before) for row in rows if row.after) else item
+    if len(item.text) > PASTE:
+        return item
+    said = (row for row in SENTENCES.get(item.text.strip(), ()) if row.role == item.role)
+    row = next((row for row in said if row.client == slug(client) and (is_first or not row.first)), None)
     if row is None or (row.before and (n + 1 == len(items) or items[n + 1].text.strip() != row.before)):
         return item
     return with_(item, voice=row.kind)
