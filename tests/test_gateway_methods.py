@@ -151,7 +151,7 @@ def test_a_client_that_decides_hears_of_the_whole_history(format: str, streamed:
     settings = GatewaySettings(compaction="answer")
     with serving(window=20_000, settings=settings) as served:
         talk = Talk(format, streamed)
-        for n in range(12):
+        for n in range(18):
             got = talk.ask(served, f"Part {n}: " + " ".join(f"word-{n}-{k}" for k in range(500)))
         reported = spent(got.spoken(format).usage).input
         sent = served.provider.heard[-1].spent.input

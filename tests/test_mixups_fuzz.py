@@ -78,7 +78,7 @@ async def test_the_judge_sees_a_word_of_another_at_every_door(tmp_path: Path) ->
         await store.close()
     await upstream.stop()
     doors = {found.door.split(":")[0] for found in world.found}
-    assert doors == {"sent", "answered compaction", "search", "recall", "mcp", "plugin", "export"}
+    assert doors == {"asked", "sent", "answered compaction", "search", "recall", "mcp", "plugin", "export"}
 
 
 def asked_aside(id: str, *after: dict[str, Any]) -> dict[str, Any]:

@@ -255,7 +255,7 @@ def test_ids_to_recall_are_for_models_that_can(tmp_path: Path, format: str, has:
     provider = StrictProvider([Answer("Noted.")], window=WINDOW, conversation=lambda _: 0)
     with provider, plain_of(provider, format) as plain:
         client = clew.wrap(plain, engine(tmp_path / "clew.db"), tools=has == "clew's own")
-        deferred = "Deferred tools: mcp__clew__recall. " if "not yet" in has else ""
+        deferred = "Deferred tools:\n- mcp__clew__recall\n" if "not yet" in has else ""
         history: list[Body] = [user(f"{deferred}Keep to the plan.")]
         for n in range(12):
             body = request(format, *history, user(f"Step {n}: {page(n)}"))

@@ -3,6 +3,7 @@
 import time
 
 from clew.agent.control import ContextController
+from clew.core.own_tools import RECALL
 from clew.engine.engine import Engine
 from clew.store.sqlite import SQLite
 
@@ -43,11 +44,11 @@ class SpareEngine:
         """Note that it does not, or no longer."""
         self._failed = self._spare = None
 
-    def controller(self) -> ContextController:
-        """One that fits requests from memory; it offers no tools, since there is no past to look into."""
+    def controller(self, other: ContextController) -> ContextController:
+        """One that fits requests from memory, and offers to look into it where that other one does."""
         self._fitted += 1
         if self._spare is None or self._fitted % MANY_FITTED == 0:
             self._spare = Engine(SQLite(":memory:"), self._engine.budget, self._engine.settings)
-        made = ContextController(self._spare, offer=False, tell=False)
+        made = ContextController(self._spare, offer=other.is_ours(RECALL), steer=False, tell=False)
         made.method = "auto"
         return made

@@ -158,7 +158,7 @@ class ManagedThread(Thread):
                 warn("the store fails; requests are fitted from memory", error)
                 if not error.damage and not isinstance(error, Conflict):  # those may be of this conversation alone
                     self.spare.failed()
-        self.controller, self.origin, self.is_spared = self.spare.controller(), None, True
+        self.controller, self.origin, self.is_spared = self.spare.controller(self.controller), None, True
         return await super().fit(body, format)
 
     async def _clear(self, clearing: Clearing, view: View) -> bool:
