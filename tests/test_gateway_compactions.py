@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from clew import Request
 from clew.core.items import Digests
 from clew.core.limits import Budget
 from clew.engine.engine import Engine
@@ -481,3 +482,14 @@ async def test_each_of_aiders_summaries_comes_from_the_log_also_one_of_a_summary
         branches = {s.branch for s in await served.gateway.engine.store.sessions("default") if s.cause == "start"}
         called = [b for b in branches if await served.gateway.engine.store.calls("default", b)]
     assert len(called) == 1
+
+
+async def test_of_a_very_long_conversation_what_people_said_stays(store: SQLStore) -> None:
+    said = [{"role": "user", "content": "Never touch okapi4711."}, {"role": "assistant", "content": "Fine."}]
+    for n in range(2_600):
+        said += [{"role": "user", "content": f"do {n}"}, {"role": "assistant", "content": f"ok {n}"}]
+    engine = Engine(store, Budget(10_000_000, 300))
+    view = await engine.keep(Request({"model": "m", "messages": said}, "openai_chat"))
+    whole = await engine.lineage.whole("default", view.branch, view.seq)
+    assert whole.nodes[0].item.text == "Never touch okapi4711."
+    assert len(whole.nodes) < len(said)

@@ -16,7 +16,7 @@ from clew.recognition.side_requests import ASKED_FIRST, summary_at
 from clew.store.trace import Trace
 
 SESSIONS = 100  # that are followed back
-MESSAGES = 5_000  # the newest, that are told: a log of more is read by nobody, and takes long to write
+MESSAGES = 5_000  # the newest, that are told; of older ones what people said, as many again: more takes long to write
 CHARACTERS = 20_000_000  # of them, read in all: what is older is told as the summary of it tells it
 CUT_COPY = 200  # characters by which a copy that its client cut is known
 _CUT = "truncated"  # the word that stands where it did
@@ -52,7 +52,9 @@ async def whole_conversation(reach: ProvenPast, trace: Trace) -> WholeConversati
     sessions.reverse()
     first = sessions[0]
     account = "" if first.summary is None else first.nodes[first.summary].item.text
-    return WholeConversation(_once(sessions, reach)[-MESSAGES:], account)
+    said = _once(sessions, reach)
+    older = [node for node in said[:-MESSAGES] if typed(node.item)]
+    return WholeConversation([*older[-MESSAGES:], *said[-MESSAGES:]], account)
 
 
 async def _said(reach: ProvenPast, trace: Trace) -> list[Node]:
