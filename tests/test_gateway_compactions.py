@@ -16,14 +16,14 @@ from clew.core.items import Digests
 from clew.core.limits import Budget
 from clew.engine.engine import Engine
 from clew.engine.net import net
-from clew.gateway.compacting import in_form
+from clew.gateway.compacting import in_form, told
 from clew.gateway.settings import GatewaySettings
 from clew.recognition.proof import Past, log_line, logged
 from clew.recognition.side_requests import SideRequest
 from clew.sessions.sessions import Sessions
 from clew.store.places import open_store
 from clew.store.sql import SQLStore
-from clew.testing import Answer, StrictProvider
+from clew.testing import Answer, StrictProvider, view_of
 from clew.testing.clients.shape import cut_result
 from clew.tokens.target import Target
 from serving import Served, serving
@@ -493,3 +493,12 @@ async def test_of_a_very_long_conversation_what_people_said_stays(store: SQLStor
     whole = await engine.lineage.whole("default", view.branch, view.seq)
     assert whole.nodes[0].item.text == "Never touch okapi4711."
     assert len(whole.nodes) < len(said)
+
+
+def test_what_was_attached_to_a_message_is_told_as_a_programs() -> None:
+    file = "--- Content from referenced files ---\nContent from @list.md:\nvan: 3.2 t\n--- End of content ---"
+    view = view_of({"messages": [{"role": "user", "content": f"Load the van.\n{file}"}]})
+    assert told(view, 2_000).splitlines()[2:] == [
+        "User: Load the van.",
+        *f"A program: {file}".replace("\n", "\n  ").splitlines(),
+    ]

@@ -183,6 +183,12 @@ def kind_of(item: Item) -> str:
     return max(found, key=lambda part: part.stop - part.start).kind if found else ""
 
 
+def attached(item: Item) -> str:
+    """What a client passes on beside what a person said: files, pages, what a command printed."""
+    kept = (part for part in parts_of(item) if part.kind not in BOILERPLATE and part.speaker != "person")
+    return "\n".join(item.text[part.start : part.stop].strip() for part in kept)
+
+
 def passed_on(item: Item) -> str:
     """What an item says without what a client says of its own, and without the tags around what it passes on."""
     found = parts_of(item)

@@ -7,7 +7,7 @@ from dataclasses import replace as with_
 
 from clew import wire
 from clew.agent.control.pointers import recall_name, with_names
-from clew.clients.voices import OWN_COMMAND, typed, undecorated
+from clew.clients.voices import attached, passed_on, typed
 from clew.core import rawjson
 from clew.core.edits import NO_EDITS
 from clew.core.items import SHORT, Frame, Item, Node, Scope
@@ -277,9 +277,9 @@ def _line(node: Node) -> str:
         case "text", "assistant":
             says = "Assistant"
         case "text", "user" | "system":
-            asked, _, printed = text.partition(OWN_COMMAND)
             says = "System" if item.role == "system" else "User" if typed(item) else "A program"
-            text = undecorated(asked)  # the client says its reminders again by itself
+            # The client says its reminders again by itself; what it attached it does not.
+            text, printed = (typed(item), attached(item)) if typed(item) else (passed_on(item), "")
         case "call", _:
             says = f"Call of {' '.join(item.name.split())}"
         case ("result", _) | ("text", _):
@@ -287,7 +287,7 @@ def _line(node: Node) -> str:
         case _:
             return ""
     told = [f"{says}: {_quote(text)}"] if text.strip() or item.kind != "text" else []
-    return "\n".join([*told, *([f"A program: {_quote(OWN_COMMAND + printed)}"] if printed else [])])
+    return "\n".join([*told, *([f"A program: {_quote(printed)}"] if printed else [])])
 
 
 def _quote(text: str) -> str:
