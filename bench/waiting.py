@@ -2,7 +2,7 @@
 
 A session in which a turn comes every 10 s and a summariser takes 20 s for an answer; the window is small enough for
 several folds. The seconds are those of a clock that goes on between turns, and in a turn only while nothing but the
-summariser keeps it: what this machine computes does not count. For the step that waits (`WithNotes`) and for drafts in
+summariser keeps it: what this machine computes does not count. For the step that waits (`WithChapters`) and for drafts in
 the background (`Engine(writer=...)`): the turns whose `prepare` waited for the summariser, those of them below a full
 window, and the longest wait. Wanted: none below a full window.
 """
@@ -16,11 +16,11 @@ from typing import Any
 from clew import Budget, Engine, Request, SQLite, View, body
 from clew.engine.settings import Settings
 from clew.steps import summarizing
-from clew.steps.notes.allowance import Allowance, CallLimits
-from clew.steps.notes.model import Prompt, Reply
-from clew.steps.notes.with_notes import WithNotes
-from clew.steps.notes.writer import Writer
-from clew.testing import ScriptedModel, take_notes, view_of
+from clew.steps.chapters.allowance import Allowance, CallLimits
+from clew.steps.chapters.by_model import ByModel
+from clew.steps.chapters.model import Prompt, Reply
+from clew.steps.chapters.with_chapters import WithChapters
+from clew.testing import ScriptedModel, view_of, write_chapter
 from clew.tokens.target import Target
 
 PAUSE, LATENCY = 10.0, 20.0  # seconds between two turns, and of the summariser
@@ -102,11 +102,11 @@ def _is_full(view: View, more: list[dict[str, Any]]) -> bool:
 
 async def run(name: str, turns: int, background: bool) -> Row:
     """One session."""
-    model = Slow(take_notes)
-    writer = Writer(model, size=300, allowance=Allowance(BUSY))
-    step = summarizing() if background else WithNotes(writer, summarizing())
+    model = Slow(write_chapter)
+    writer = ByModel(model, size=300, allowance=Allowance(BUSY))
+    step = summarizing() if background else WithChapters(writer, summarizing())
     store = SQLite(":memory:")
-    engine = Engine(store, BUDGET, Settings(step=step, writer=writer if background else None))
+    engine = Engine(store, BUDGET, Settings(step=step, author=writer if background else None))
     said, waits, early = session(turns), [], 0
     view = await engine.prepare(Request({"model": MODEL, "messages": said[:1]}))
     for n in range(1, turns + 1):
@@ -149,7 +149,7 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=150)
     turns = parser.parse_args().turns
-    ways = {"foreground (WithNotes)": False, "background drafts": True}
+    ways = {"foreground (WithChapters)": False, "background drafts": True}
     show([await run(name, turns, background) for name, background in ways.items()], turns)
 
 

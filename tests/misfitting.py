@@ -14,11 +14,11 @@ from clew.errors import NotFound, OverBudget
 from clew.sessions.export_log import export
 from clew.sessions.import_log import take_in
 from clew.steps import PRESETS
-from clew.steps.notes.allowance import Allowance, CallLimits
-from clew.steps.notes.writer import Writer
+from clew.steps.chapters.allowance import Allowance, CallLimits
+from clew.steps.chapters.by_model import ByModel
 from clew.store.protocol import Store
 from clew.store.sql import SQLStore
-from clew.testing import ScriptedModel, conversation, take_notes
+from clew.testing import ScriptedModel, conversation, write_chapter
 
 Line = dict[str, Any]
 Spot = tuple[str | int, ...]
@@ -102,8 +102,8 @@ async def made(kind: str, path: str) -> Log:
     log = Log(kind, [], bodies.pop(), Budget(window=5_000 if plain else 6_000, reserve=500))
     store, settings = SQLite(path), None
     if kind == "notes":
-        writer = Writer(ScriptedModel(take_notes), size=300, seconds=60, allowance=Allowance(CallLimits()))
-        settings = Settings(step=PRESETS["summarizing"](), writer=writer)
+        writer = ByModel(ScriptedModel(write_chapter), size=300, seconds=60, allowance=Allowance(CallLimits()))
+        settings = Settings(step=PRESETS["summarizing"](), author=writer)
     engine = Engine(store, log.budget, settings)
     if plain:  # a client that says its reminders only once
         bodies[6]["messages"][4]["content"] += "<system-reminder>-</system-reminder>"

@@ -6,20 +6,20 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import pytest
+from clew.facts.claims import Claim, from_json
+from clew.steps.chapters.check import Doubt, Sources
 
 from amounts import combined
 from clew import Budget, Edit, Engine, Item, Meter, Prompt, Request, SQLite
 from clew.core.items import Digests
 from clew.core.view import View
 from clew.engine.settings import Settings
-from clew.facts.claims import Claim, from_json
 from clew.facts.sheets import voice_of
 from clew.steps import PRESETS, ClearResults, repair
-from clew.steps.notes import questions
-from clew.steps.notes.check import Doubt, Sources
-from clew.steps.notes.replies import notes
-from clew.steps.notes.with_notes import WithNotes
-from clew.steps.notes.writer import Writer
+from clew.steps.chapters import questions
+from clew.steps.chapters.answers import notes
+from clew.steps.chapters.by_model import ByModel
+from clew.steps.chapters.with_chapters import WithChapters
 from clew.steps.worklog.log import NOTED_BY
 from clew.steps.worklog.standing import STANDING_HEADING
 from clew.steps.worklog.writing import summary
@@ -219,8 +219,8 @@ def obeyed(view: View, attack: Attack) -> set[str]:
     return users | headings | leaks(view, attack.canary)
 
 
-def writer(script: Callable[[Prompt], str]) -> Writer:
-    return Writer(ScriptedModel(script), size=4_000)
+def writer(script: Callable[[Prompt], str]) -> ByModel:
+    return ByModel(ScriptedModel(script), size=4_000)
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -229,7 +229,7 @@ async def test_a_model_that_obeys_a_tool_gives_it_no_authority(format: str) -> N
     views: dict[Attack, View] = {}
     for attack in ATTACKS:
         view = view_of(convert(session(attack), format, "openai_chat"), format)
-        step = WithNotes(writer(Obedient(attack)), PRESETS["summarizing"]())
+        step = WithChapters(writer(Obedient(attack)), PRESETS["summarizing"]())
         views[attack] = await step(view, Target.of(Budget(4_000, 300, tail=300), meter))
     assert {a.name: obeyed(view, a) for a, view in views.items() if obeyed(view, a)} == {}
     assert {a.name for a, view in views.items() if TRUE not in [c.text for c in noted(view.edits)]} == set()
@@ -246,7 +246,7 @@ async def test_nor_one_that_writes_as_it_likes() -> None:
             return "\n\n".join(["Part 0 is built, the export is next.", *told])
 
         view = view_of(session(attack))
-        step = WithNotes(writer(plainly), PRESETS["summarizing"]())
+        step = WithChapters(writer(plainly), PRESETS["summarizing"]())
         after = await step(view, Target.of(Budget(4_000, 300, tail=300), meter))
         assert (attack.name, obeyed(after, attack)) == (attack.name, set())
 
@@ -256,7 +256,7 @@ async def test_nor_in_a_session() -> None:
     for attack in brief[:: len(brief) // 8]:
         store = SQLite(":memory:")
         obedient = writer(Obedient(attack))
-        engine = Engine(store, Budget(window=40_000), Settings(step=PRESETS["summarizing"](), writer=obedient))
+        engine = Engine(store, Budget(window=40_000), Settings(step=PRESETS["summarizing"](), author=obedient))
         view = await engine.compact(await engine.prepare(Request(session(attack))))
         await engine.close()
         await store.close()

@@ -29,20 +29,20 @@ from clew.steps import (
     sliding,
     summarizing,
 )
-from clew.steps.notes.allowance import Allowance, CallLimits
-from clew.steps.notes.with_notes import WithNotes
-from clew.steps.notes.writer import Writer
-from clew.testing import ScriptedCompactor, ScriptedModel, check_laws, conversation, take_notes, view_of
+from clew.steps.chapters.allowance import Allowance, CallLimits
+from clew.steps.chapters.by_model import ByModel
+from clew.steps.chapters.with_chapters import WithChapters
+from clew.testing import ScriptedCompactor, ScriptedModel, check_laws, conversation, view_of, write_chapter
 from clew.tokens import counter_for
 from clew.tokens.target import Target
 from clew.wire import FORMATS, decode, encode
 
 
-def noting() -> Writer:
+def noting() -> ByModel:
     """A model that notes something of every item it is shown."""
     limits = CallLimits(calls=10**9, tokens=10**12, hourly_calls=10**9, hourly_tokens=10**12)
     clock = count(0, 10**6)  # by which no breaker stays open: it would be one call's trace in the next
-    return Writer(ScriptedModel(take_notes), allowance=Allowance(limits, now=lambda: float(next(clock))))
+    return ByModel(ScriptedModel(write_chapter), allowance=Allowance(limits, now=lambda: float(next(clock))))
 
 
 STEPS: list[tuple[Step, bool]] = [
@@ -61,7 +61,7 @@ STEPS: list[tuple[Step, bool]] = [
     (Pipeline(Pipeline(Offload(over=0.05, head=200, tail=100)), Trim()), True),
     (When(lambda view, budget: len(view.nodes) > 9, ClearResults()), False),
     (Fallback(ClearResults(), Trim()), False),
-    (WithNotes(noting(), summarizing()), True),
+    (WithChapters(noting(), summarizing()), True),
     (Native(ScriptedCompactor(), least=1), False),
     (Pipeline(Native(ScriptedCompactor(), least=1), Summarize(), Trim()), True),
     # By itself it compacts what fits, too: whoever runs it says when. Here, of the tail all stays that has room.

@@ -10,10 +10,9 @@ from clew.adapters.middle import Middle
 from clew.core.limits import Budget
 from clew.core.view import View, fold
 from clew.errors import BadRequest, ModelError
-from clew.facts.claims import Draft
-from clew.steps.notes.model import Prompt, Reply
-from clew.steps.notes.writer import Writer
-from clew.testing import ScriptedModel, take_notes, view_of
+from clew.steps.chapters.by_model import ByModel
+from clew.steps.chapters.model import Prompt, Reply
+from clew.testing import ScriptedModel, view_of, write_chapter
 from clew.tokens.target import Target
 
 WIDE = Target.of(Budget(window=100_000))
@@ -56,8 +55,8 @@ async def test_the_tail_leaves_room_in_a_small_window() -> None:
 
 
 async def test_a_model_is_asked_about_all_of_it_and_what_came_of_it_is_told() -> None:
-    model, drafts = ScriptedModel(take_notes), list[Draft]()
-    await Middle(500, 400, writer=Writer(model), told=drafts.append)(talk(40), WIDE)
+    model, drafts = ScriptedModel(write_chapter), list[Draft]()
+    await Middle(500, 400, author=ByModel(model), told=drafts.append)(talk(40), WIDE)
     assert all(f"module_{n}" in model.prompts[0].text for n in range(1, 36))
     assert drafts[0].faults == ()
     assert drafts[0].claims
@@ -126,7 +125,7 @@ async def test_what_cannot_be_asked_is_refused() -> None:
 )
 async def test_what_a_model_writes_in_its_own_way_stands_there(written: str, told: str, dropped: list[str]) -> None:
     drafts = list[Draft]()
-    step = Middle(500, 750, writer=Writer(ScriptedModel(lambda _: written), 750), told=drafts.append)
+    step = Middle(500, 750, author=ByModel(ScriptedModel(lambda _: written), 750), told=drafts.append)
     after = await step(talk(40), WIDE)
     assert f"  - {told}" in after.nodes[2].item.text
     assert "host-99" not in after.nodes[2].item.text

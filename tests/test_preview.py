@@ -7,8 +7,8 @@ import pytest
 from amounts import cases
 from clew import Budget, Engine, NotFound, Request, Sessions, SQLite, wire
 from clew.engine.settings import Settings
-from clew.steps.notes.writer import Writer
-from clew.testing import ScriptedModel, conversation, take_notes
+from clew.steps.chapters.by_model import ByModel
+from clew.testing import ScriptedModel, conversation, write_chapter
 
 
 @pytest.mark.parametrize("part", range(2))
@@ -34,8 +34,8 @@ async def test_a_preview_is_what_the_compaction_then_does(part: int) -> None:
 
 
 async def test_no_model_is_asked(tmp_path: Path) -> None:
-    model = ScriptedModel(take_notes)
-    engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=8_000, reserve=200), Settings(writer=Writer(model)))
+    model = ScriptedModel(write_chapter)
+    engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=8_000, reserve=200), Settings(author=ByModel(model)))
     view = await engine.prepare(Request(conversation(3, 12), session="talk"))
     asked = len(model.prompts)
     found = await Sessions(engine).preview("talk")

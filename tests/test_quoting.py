@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 
 import pytest
+from clew.steps.chapters.check import Sources
 
 from clew import Budget, Engine, Item, Meter, Request, SQLite
 from clew.audit import audited
@@ -22,10 +23,9 @@ from clew.plugins.crush import chat_messages
 from clew.sessions.transcripts import Transcript, TranscriptCompaction, read_all
 from clew.sessions.transcripts.shape import TranscriptStretch
 from clew.steps import PRESETS, repair
+from clew.steps.chapters import questions
+from clew.steps.chapters.answers import notes
 from clew.steps.handoff import BEGUN, NEW_SESSION, Handoff
-from clew.steps.notes import questions
-from clew.steps.notes.check import Sources
-from clew.steps.notes.replies import notes
 from clew.steps.worklog.blocks import Block, together
 from clew.steps.worklog.requests import requests
 from clew.steps.worklog.standing import Standing

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clew.errors import BadRequest, NotFound
-from clew.steps.notes.model import Prompt
+from clew.steps.chapters.model import Prompt
 from clew.testing import Answer as Answered
 from clew.testing import ScriptedModel, StrictProvider
 from proofs import reader as proof

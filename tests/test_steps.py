@@ -11,8 +11,8 @@ from clew import BadRequest, Budget, Fallback, Meter, Pipeline, Size, View, When
 from clew.core.items import Item
 from clew.steps import ClearReasoning, ClearResults, Cut, Dedupe, Offload, ShrinkCalls, Trim, default
 from clew.steps.calls import shrunk
+from clew.steps.chapters.model import Prompt
 from clew.steps.lines import preview
-from clew.steps.notes.model import Prompt
 from clew.steps.outcome import outcome
 from clew.steps.protocol import Step
 from clew.steps.shorten import arguments

@@ -10,8 +10,8 @@ from clew.agent.tasks import DIVIDER, Output, Summaries, aggregate, aggregate_su
 from clew.catalog.usage import Spent
 from clew.errors import ModelError
 from clew.events import Condensed, Event, LeftWhole, told
-from clew.steps.notes.allowance import Allowance
-from clew.steps.notes.model import Prompt, Reply
+from clew.steps.chapters.allowance import Allowance
+from clew.steps.chapters.model import Prompt, Reply
 from clew.testing import ScriptedModel
 
 LONG = "\n".join(f"Finding {n}: the ledger of store {n} is off by {n * 7} euros." for n in range(40))

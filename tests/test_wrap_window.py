@@ -15,7 +15,7 @@ import pytest
 import clew
 from asking import FORMATS, request
 from clew import OverBudget, Sessions
-from clew.steps.notes.writer import Writer
+from clew.steps.chapters.by_model import ByModel
 from clew.testing import Answer, ScriptedModel, StrictProvider
 from clients import (
     WINDOW,
@@ -164,7 +164,7 @@ def test_a_store_that_fails_costs_a_warning(tmp_path: Path, caplog: pytest.LogCa
 )
 def test_a_summariser_that_fails_stops_nobody(tmp_path: Path, reply: Any) -> None:
     model = ScriptedModel(lambda _: reply, seconds=30 if reply == "slow" else 0)
-    made = engine(tmp_path / "clew.db", writer=Writer(model), patience=0.01)
+    made = engine(tmp_path / "clew.db", author=ByModel(model), patience=0.01)
     with StrictProvider(reader(), window=WINDOW) as provider, plain_of(provider, "openai_chat") as plain:
         client = clew.wrap(plain, made)
         history: list[Body] = []

@@ -15,7 +15,7 @@ from compactbench.scoring import drift_resistance
 
 from clew.errors import NotFound
 from clew.llm import named
-from clew.steps.notes.model import Model, Prompt
+from clew.steps.chapters.model import Model, Prompt
 from livetasks.compactor import ClewCompactor
 
 Heard = Callable[[str, int, int], None]

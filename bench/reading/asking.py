@@ -6,7 +6,7 @@ from pathlib import Path
 from benchmark.progress import bar
 from clew.errors import BadRequest
 from clew.llm import named
-from clew.steps.notes.model import Model, Prompt
+from clew.steps.chapters.model import Model, Prompt
 from reading.sheets import parsed
 
 ROOM = 16_000  # tokens of an answer, a model's thinking with it

@@ -13,7 +13,7 @@ from crewai.tools import BaseTool
 from clew import Engine, Sessions, run
 from clew.adapters import crewai as adapted
 from clew.adapters.crewai import Compaction, hosted
-from clew.steps.notes.writer import Writer
+from clew.steps.chapters.by_model import ByModel
 from clew.testing import Answer, Call, StrictProvider
 
 WINDOW = 8_000
@@ -124,8 +124,8 @@ def test_a_model_that_writes_no_notes_costs_nothing(
 ) -> None:
     with StrictProvider([reply]) as broken, StrictProvider(reading(5), window=WINDOW) as provider:
         most = 3.0 if reply.seconds else 60.0  # long enough to be asked at all, on any machine
-        writer = Writer(hosted(clerk(broken).llm), seconds=most)
-        kept = engine(writer=writer, patience=most)
+        writer = ByModel(hosted(clerk(broken).llm), seconds=most)
+        kept = engine(author=writer, patience=most)
         crew = crew_of(clerk(provider, tools=[read_page]))
         Compaction(kept).attach(crew)
         assert crew.kickoff().raw == "All is well."

@@ -12,7 +12,7 @@ from openai import BadRequestError
 
 from clew import Engine
 from clew.adapters.crewai import Compaction, hosted
-from clew.steps.notes.writer import Writer
+from clew.steps.chapters.by_model import ByModel
 from clew.testing import Answer, Call, StrictProvider
 
 MODEL = "gpt-4"  # a window of 8,192 tokens, as crewAI knows
@@ -98,7 +98,7 @@ def test_with_clew_the_task_and_what_was_found_stay_whatever_a_summariser_says(
     with StrictProvider(auditing(8, "")) as provider:
         agent = clerk(provider, model=MODEL, tools=[read_page])
         crew = crew_of(agent)
-        Compaction(engine(writer=Writer(hosted(agent.llm)))).attach(crew)
+        Compaction(engine(author=ByModel(hosted(agent.llm)))).attach(crew)
         assert crew.kickoff().raw == "All is well."
     own = [heard.body for heard in provider.heard if not is_summary(heard.body)]
     assert len(own) == 9
@@ -119,7 +119,7 @@ def test_with_clew_it_is(clerk: Clerk, read_page: BaseTool, engine: Engines) -> 
     with StrictProvider(auditing(8, "Notes.")) as provider:
         agent = clerk(provider, model=MODEL, tools=[read_page])
         crew = crew_of(agent)
-        Compaction(engine(writer=Writer(hosted(agent.llm)))).attach(crew)
+        Compaction(engine(author=ByModel(hosted(agent.llm)))).attach(crew)
         crew.kickoff()
     shown = [said(heard.body) for heard in provider.heard if is_summary(heard.body)]
     assert "w0x0" in shown[0]

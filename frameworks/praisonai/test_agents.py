@@ -13,8 +13,8 @@ from praisonaiagents.session.store import DefaultSessionStore
 from clew import Budget, Engine, Sessions, SQLite, run
 from clew.adapters.praisonai import Backend
 from clew.engine.settings import Settings
-from clew.steps.notes.writer import Writer
-from clew.testing import Answer, Call, ScriptedModel, StrictProvider, take_notes
+from clew.steps.chapters.by_model import ByModel
+from clew.testing import Answer, Call, ScriptedModel, StrictProvider, write_chapter
 
 Body = dict[str, Any]
 
@@ -123,13 +123,13 @@ def test_an_oversized_result_becomes_a_preview_and_is_recalled(engine: Engine) -
         ScriptedModel(lambda _: RuntimeError("down")),
         ScriptedModel(lambda _: ""),
         ScriptedModel(lambda _: "what? " * 5),
-        ScriptedModel(take_notes, seconds=30),
+        ScriptedModel(write_chapter, seconds=30),
     ],
     ids=["error", "empty", "garbage", "slow"],
 )
 def test_a_failing_summariser_fails_nobody(tmp_path: Path, model: ScriptedModel) -> None:
-    writer = Writer(model, seconds=0.05)
-    engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=WINDOW), Settings(writer=writer, patience=0.1))
+    writer = ByModel(model, seconds=0.05)
+    engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=WINDOW), Settings(author=writer, patience=0.1))
     with StrictProvider(working(5, two_files), window=WINDOW) as provider:
         worker = agent(Backend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1"), read)
         for n in range(2):

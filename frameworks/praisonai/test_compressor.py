@@ -14,8 +14,8 @@ from praisonaiagents.session.store import DefaultSessionStore
 from clew import Engine, Sessions, SQLite, run
 from clew.adapters.praisonai import ContextCompressor
 from clew.llm.openai import OpenAIModel
-from clew.steps.notes.model import Prompt
-from clew.testing import PICTURE, Answer, ScriptedModel, StrictProvider, take_notes
+from clew.steps.chapters.model import Prompt
+from clew.testing import PICTURE, Answer, ScriptedModel, StrictProvider, write_chapter
 from clew.tokens import counter_for
 from clew.wire import check
 
@@ -26,7 +26,7 @@ HEADING = "[Context summary]\n"
 
 
 def notes(text: str) -> str:
-    return take_notes(Prompt(text, 1_000))
+    return write_chapter(Prompt(text, 1_000))
 
 
 def summaries(messages: list[Message]) -> list[int]:
@@ -34,7 +34,7 @@ def summaries(messages: list[Message]) -> list[int]:
 
 
 async def test_head_and_tail_stay_and_one_message_tells_of_the_middle(talk: list[Message]) -> None:
-    model = ScriptedModel(take_notes)
+    model = ScriptedModel(write_chapter)
     result = await ContextCompressor(llm=model).compress(talk, protect_last_n_tokens=600)
     (at,) = summaries(result.messages)
     assert result.messages[:at] == talk[:4]
@@ -95,7 +95,7 @@ async def test_a_summary_keeps_to_its_size(talk: list[Message]) -> None:
 
 
 async def test_with_nothing_between_head_and_tail_nothing_changes(talk: list[Message]) -> None:
-    model = ScriptedModel(take_notes)
+    model = ScriptedModel(write_chapter)
     compressor = ContextCompressor(llm=model)
     for messages in (talk, talk[:4], talk[:1], []):
         result = await compressor.compress(messages)
@@ -107,7 +107,7 @@ async def test_with_nothing_between_head_and_tail_nothing_changes(talk: list[Mes
 
 
 async def test_a_history_that_comes_again_is_compressed_again(talk: list[Message]) -> None:
-    model = ScriptedModel(take_notes)
+    model = ScriptedModel(write_chapter)
     compressor = ContextCompressor(llm=model)
     first, second = [await compressor.compress(talk, protect_last_n_tokens=300) for _ in range(2)]
     assert first == second
@@ -175,7 +175,7 @@ async def test_results_that_nobody_has_read_stay(call: Made, result: Made, talk:
 
 
 async def test_the_whole_middle_reaches_the_model_with_the_arguments(talk: list[Message]) -> None:
-    model = ScriptedModel(take_notes, window=4_000)
+    model = ScriptedModel(write_chapter, window=4_000)
     await ContextCompressor(llm=model).compress(talk, protect_last_n_tokens=100)
     shown = "\n".join(prompt.text for prompt in model.prompts)
     assert len(model.prompts) > 1
@@ -191,7 +191,7 @@ async def test_the_whole_middle_reaches_the_model_with_the_arguments(talk: list[
         ("RuntimeError", ScriptedModel([RuntimeError("no")] * 2)),
         ("empty", ScriptedModel([" \n"] * 2)),
         ("nothing to believe", ScriptedModel(["I am a teapot. " * 3] * 2)),
-        ("timeout", ScriptedModel(take_notes, seconds=60)),
+        ("timeout", ScriptedModel(write_chapter, seconds=60)),
         ("refused", lambda _: 1 / 0),
     ],
 )
@@ -229,7 +229,7 @@ async def awaited(text: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "llm", [ScriptedModel(take_notes), Framework(), notes, awaited], ids=["clew", "framework", "function", "awaited"]
+    "llm", [ScriptedModel(write_chapter), Framework(), notes, awaited], ids=["clew", "framework", "function", "awaited"]
 )
 async def test_a_model_may_be_many_things(talk: list[Message], llm: Any) -> None:
     result = await ContextCompressor(llm=llm).compress(talk, protect_last_n_tokens=300)
@@ -273,7 +273,7 @@ async def test_a_name_of_a_model_is_enough(
 
 
 async def test_an_auxiliary_model_is_asked_instead(talk: list[Message]) -> None:
-    main, auxiliary = ScriptedModel(take_notes), ScriptedModel(take_notes)
+    main, auxiliary = ScriptedModel(write_chapter), ScriptedModel(write_chapter)
     await ContextCompressor(llm=main).compress(talk, protect_last_n_tokens=300, auxiliary_model=auxiliary)
     assert main.prompts == []
     assert len(auxiliary.prompts) == 1

@@ -12,8 +12,8 @@ from praisonaiagents.session.store import DefaultSessionStore
 from clew import Budget, Engine, Sessions, SQLite, run
 from clew.adapters.praisonai import Context
 from clew.engine.settings import Settings
-from clew.steps.notes.writer import Writer
-from clew.testing import Answer, Call, ScriptedModel, StrictProvider, take_notes
+from clew.steps.chapters.by_model import ByModel
+from clew.testing import Answer, Call, ScriptedModel, StrictProvider, write_chapter
 from clew.wire import check
 
 Body = dict[str, Any]
@@ -79,8 +79,8 @@ async def test_an_agent_that_is_awaited_needs_a_hook(tmp_path: Path, provider: S
 
 
 async def test_turns_at_the_same_time_do_not_hold_each_other_back(tmp_path: Path, provider: StrictProvider) -> None:
-    writer = Writer(ScriptedModel(take_notes, seconds=1))
-    context = kept(tmp_path, engine={"writer": writer, "patience": 0.2})
+    writer = ByModel(ScriptedModel(write_chapter, seconds=1))
+    context = kept(tmp_path, engine={"author": writer, "patience": 0.2})
     noter = agent(context, hooks=context.hooks)
     noter.chat_history = [{"role": "user", "content": saying(n)} for n in range(20)]
     answers = await asyncio.gather(*(noter.achat(f"Question {n}") for n in range(4)))

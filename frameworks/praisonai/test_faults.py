@@ -21,9 +21,9 @@ from praisonaiagents.session.store import DefaultSessionStore
 from clew import Budget, Engine, SQLite, run
 from clew.adapters.praisonai import Backend, Context, ContextCompressor, register
 from clew.engine.settings import Settings
-from clew.steps.notes.model import Prompt
-from clew.steps.notes.writer import Writer
-from clew.testing import Answer, Call, ScriptedModel, StrictProvider, take_notes
+from clew.steps.chapters.by_model import ByModel
+from clew.steps.chapters.model import Prompt
+from clew.testing import Answer, Call, ScriptedModel, StrictProvider, write_chapter
 from clew.wire import check
 
 Body = dict[str, Any]
@@ -32,7 +32,7 @@ Made = Callable[..., Message]
 
 
 def noting(body: Body) -> Answer:
-    return Answer(take_notes(Prompt(body["messages"][-1]["content"], 1_000)))
+    return Answer(write_chapter(Prompt(body["messages"][-1]["content"], 1_000)))
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ async def test_twenty_messages_are_shown_alone(talk: list[Message]) -> None:
 
 
 async def test_all_messages_are_shown_with_clew(talk: list[Message]) -> None:
-    model = ScriptedModel(take_notes)
+    model = ScriptedModel(write_chapter)
     await ContextCompressor(llm=model).compress(talk, protect_last_n_tokens=300)
     shown = "".join(prompt.text for prompt in model.prompts)
     assert sum(f"E{1000 + n}" in shown for n in range(50)) >= 45
@@ -188,8 +188,8 @@ def test_a_context_has_a_model_that_it_does_not_use_alone(context: Any) -> None:
 
 
 def test_a_context_uses_its_model_with_clew(tmp_path: Path, talk: list[Message]) -> None:
-    model = ScriptedModel(take_notes)
-    engine = Engine(SQLite(tmp_path / "c.db"), Budget(window=6_000), Settings(writer=Writer(model)))
+    model = ScriptedModel(write_chapter)
+    engine = Engine(SQLite(tmp_path / "c.db"), Budget(window=6_000), Settings(author=ByModel(model)))
     context = Context(engine)
     for n in range(9, len(talk), 4):
         context.process(talk[:n])

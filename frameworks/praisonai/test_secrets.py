@@ -15,7 +15,7 @@ from clew.core.view import View
 from clew.engine.settings import Settings
 from clew.events import Event, Secret
 from clew.store.records import Method
-from clew.testing import Answer, Call, ScriptedModel, StrictProvider, take_notes
+from clew.testing import Answer, Call, ScriptedModel, StrictProvider, write_chapter
 
 Message = dict[str, Any]
 
@@ -66,7 +66,7 @@ def leaking(turns: int) -> list[Message]:
 async def test_a_compressor_keeps_what_its_engine_would_keep(tmp_path: Path) -> None:
     heard = list[Event]()
     engine = Engine(SQLite(tmp_path / "c.db"), settings=Settings(secrets="redact", listeners=[heard.append]))
-    model = ScriptedModel(take_notes)
+    model = ScriptedModel(write_chapter)
     compressor = ContextCompressor(model, engine=engine, sessions=DefaultSessionStore(str(tmp_path / "s")))
     talk = leaking(30)
     result = await compressor.compress(talk, protect_last_n_tokens=300, parent_session_id="work")

@@ -10,7 +10,7 @@ from praisonaiagents.context.optimizer import OPTIMIZER_REGISTRY, SummarizeOptim
 from praisonaiagents.context.tokens import estimate_messages_tokens
 
 from clew.adapters.praisonai import register
-from clew.testing import Answer, ScriptedModel, StrictProvider, take_notes
+from clew.testing import Answer, ScriptedModel, StrictProvider, write_chapter
 from clew.wire import check
 
 Message = dict[str, Any]
@@ -19,7 +19,7 @@ SUMMARIZE = OptimizerStrategy.SUMMARIZE
 
 
 def test_summarize_asks_the_model_and_differs_from_truncate(talk: list[Message]) -> None:
-    model = ScriptedModel(take_notes)
+    model = ScriptedModel(write_chapter)
     with register(llm=model):
         out, result = get_optimizer(SUMMARIZE, preserve_recent=5, llm_summarize_fn=None).optimize(talk, 4_000)
     cut, _ = get_optimizer(OptimizerStrategy.TRUNCATE).optimize(talk, 4_000)
@@ -43,7 +43,7 @@ def test_it_is_taken_off_again() -> None:
 
 
 def test_what_fits_stays_as_it_is(talk: list[Message]) -> None:
-    model = ScriptedModel(take_notes)
+    model = ScriptedModel(write_chapter)
     with register(llm=model):
         out, result = get_optimizer(SUMMARIZE).optimize(talk, 1_000_000)
     assert out is talk
@@ -61,7 +61,7 @@ def test_a_failure_of_ours_leaves_the_messages(talk: list[Message], caplog: pyte
 
 
 def test_an_agent_uses_it_in_its_own_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = ScriptedModel(take_notes)
+    model = ScriptedModel(write_chapter)
     script = [Answer(f"I see {n}. " * 160) for n in range(12)]
     with StrictProvider(script, window=8_192) as provider, register(llm=model):
         monkeypatch.setenv("OPENAI_BASE_URL", f"{provider.url}/v1")

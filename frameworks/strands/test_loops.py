@@ -13,7 +13,7 @@ from strands.models.anthropic import AnthropicModel
 from strands.models.openai import OpenAIModel
 
 from clew.adapters.strands import Clew, SummarizingConversationManager, hosted
-from clew.steps.notes.model import Prompt
+from clew.steps.chapters.model import Prompt
 from clew.testing import Answer, StrictProvider
 
 

@@ -17,7 +17,7 @@ from clew import Budget
 from clew.adapters import strands as ours
 from clew.engine.engine import Engine
 from clew.engine.settings import Settings
-from clew.steps.notes.writer import Writer
+from clew.steps.chapters.by_model import ByModel
 from clew.store.places import open_store
 from clew.testing import Answer, Call, ScriptedModel, StrictProvider
 
@@ -225,12 +225,12 @@ def test_a_summariser_that_fails_loses_nothing(bad: Answer, provide: Any, agent:
     main, aux = provide([Answer("Noted.")]), provide([bad])
     kind, store = ours.SummarizingConversationManager, open_store("clew.db")
     if bad.seconds:  # nobody waits longer than they said
-        slow = Writer(ScriptedModel(lambda _: "late", seconds=3), seconds=0.1)
+        slow = ByModel(ScriptedModel(lambda _: "late", seconds=3), seconds=0.1)
         manager = kind(
             0.3,
             2,
             proactive_compression=True,
-            engine=Engine(store, Budget(window=4_000), Settings(writer=slow, patience=0.1)),
+            engine=Engine(store, Budget(window=4_000), Settings(author=slow, patience=0.1)),
             session="talk",
         )
     else:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         ToolError,
     )
     from clew.sessions.sessions import Diff, Sessions
-    from clew.steps.notes.model import Model, Prompt, Reply
+    from clew.steps.chapters.model import Model, Prompt, Reply
     from clew.steps.protocol import Fallback, Pipeline, Step, When
     from clew.store.places import open_store
     from clew.store.protocol import Store
@@ -138,7 +138,7 @@ _HOMES = {
     "core.items": "Digests Edit Frame Item Node",
     "sessions.sessions": "Diff Sessions",
     "steps.protocol": "Fallback Pipeline Step When",
-    "steps.notes.model": "Model Prompt Reply",
+    "steps.chapters.model": "Model Prompt Reply",
     "store.places": "open_store",
     "store.protocol": "Store",
     "store.records": "Call ClientEdit Origin Session",

@@ -18,10 +18,10 @@ from clew.core.view import View, originals
 from clew.errors import Ambiguous, BadRequest, NotFound
 from clew.steps import PRESETS, default, over_budget, repair
 from clew.steps.bound import unbound
+from clew.steps.chapters.by_model import ByModel
+from clew.steps.chapters.model import Model
+from clew.steps.chapters.with_chapters import WithChapters
 from clew.steps.expand import ALL, MOST_TOKENS, question, recalled
-from clew.steps.notes.model import Model
-from clew.steps.notes.with_notes import WithNotes
-from clew.steps.notes.writer import Writer
 from clew.steps.protocol import Step
 from clew.text.excerpts import SIZE, excerpt, whole
 from clew.text.search import Found, Index, texts
@@ -115,8 +115,9 @@ def compress(
 ) -> Compressed:
     """Make messages fit: their history under `target_tokens` if given, else as the window (given or known) asks for.
 
-    The summary takes what is left of that, or `summary_target_tokens` at most. Code writes it; an `auxiliary_model`
-    adds notes that code checks, by the user's `instructions`. A `preset` is one of `clew.steps.PRESETS`.
+    The summary takes what is left of that, or `summary_target_tokens` at most. An `auxiliary_model` writes it, by the
+    user's `instructions`, and code checks it; code writes it where there is none. A `preset` is one of
+    `clew.steps.PRESETS`.
     """
     return run(
         acompress(
@@ -247,8 +248,8 @@ def _step(preset: str, size: int | None, model: Model | None, instructions: str 
     step = PRESETS[preset]() if size is None else default(size)
     if model is None:
         return step
-    writer = Writer(model, instructions=instructions or "")
-    return WithNotes(writer if size is None else with_(writer, size=size), step)
+    author = ByModel(model, instructions=instructions or "")
+    return WithChapters(author if size is None else with_(author, size=size), step)
 
 
 def _model(given: str | Model) -> Model:

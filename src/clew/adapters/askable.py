@@ -9,7 +9,7 @@ from clew import llm as models
 from clew.adapters.hosted import Hosted
 from clew.errors import BadRequest
 from clew.llm import replies, requests
-from clew.steps.notes.model import Model, Prompt, Reply
+from clew.steps.chapters.model import Model, Prompt, Reply
 
 
 def askable(llm: Any, name: str | None = None) -> Model:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from clew import catalog
 from clew.errors import ModelError
 from clew.llm.remote import fault_of
-from clew.steps.notes.model import Prompt, Reply
+from clew.steps.chapters.model import Prompt, Reply
 
 ERROR_CHARACTERS = 300  # characters of what an error says
 

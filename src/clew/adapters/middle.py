@@ -8,11 +8,12 @@ from itertools import takewhile
 from clew.core.cuts import groups
 from clew.core.items import Edit, Node
 from clew.core.view import Swap, View
-from clew.facts.claims import Draft
+from clew.facts.chapters import Written
 from clew.steps import Summarize
-from clew.steps.notes.drafts import Notebook, middle
-from clew.steps.notes.writer import Writer
+from clew.steps.chapters.asking import Wanted, written_of
+from clew.steps.chapters.author import Author
 from clew.steps.places import protected, tail_start
+from clew.steps.summarize import coming
 from clew.steps.worklog.writing import BLOCK_SHARE
 from clew.tokens.target import Target
 
@@ -26,23 +27,24 @@ class Middle:
     tail: int  # tokens at the end that stay; less of them where the window is smaller
     size: int  # tokens of the summary
     heading: str = ""  # the first line of it
-    writer: Writer | None = field(default=None, repr=False)
-    told: Callable[[Draft], None] | None = field(default=None, repr=False)  # hears what came of asking its model
+    author: Author | None = field(default=None, repr=False)
+    told: Callable[[Written], None] | None = field(default=None, repr=False)  # hears what came of asking its model
 
     async def __call__(self, view: View, target: Target) -> View:
         held = with_(view, pinned=view.pinned | self._kept(view, target))
         aimed = self._aimed(held, target)
-        if not middle(held, aimed):
+        asked = coming(held, aimed, most=self.size)
+        if not asked:
             return view
         step = Summarize(max(1, self.size - target.meter.counter.text(self.heading)))
         after = await step(held, aimed)
         if not any("coverage" in edit.evidence for edit in after.edits[len(held.edits) :]):
             return view  # nothing new is told
-        if self.writer:
-            draft = await Notebook().fill(self.writer, held, middle(held, aimed))
+        if self.author:
+            written = await written_of(self.author, Wanted(held, tuple(asked)))
             if self.told:
-                self.told(draft)
-            after = await with_(step, draft=draft)(held, aimed) if draft.read else after
+                self.told(written)
+            after = await with_(step, chapters=written.chapters)(held, aimed) if written.chapters else after
         return view.replace_all(self._swaps(view, after.edits[len(view.edits) :]), by=self)
 
     def _kept(self, view: View, target: Target) -> frozenset[str]:

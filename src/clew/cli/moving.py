@@ -59,7 +59,7 @@ async def _imported(
     store = opened(where, create=True)
     try:
         # As it happened: nothing is compacted that its own agent did not compact.
-        adopting = engine(configured(), store, compaction="off", writer=None)
+        adopting = engine(configured(), store, compaction="off", author=None)
         return [(str(file), *await _taken(adopting, scope, file, name, format)) for file in files]
     finally:
         await store.close()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clew.core.limits import Budget
     from clew.core.view import View
     from clew.engine.engine import Request
-    from clew.facts.claims import Draft
+    from clew.facts.chapters import Written
     from clew.store.places import Server
     from clew.tokens import Counter
 
@@ -141,16 +141,16 @@ async def _fitted(
     config: "Config", where: "str | Path | Server", budget: "Budget", counter: "Counter", request: "Request", focus: str
 ) -> "View":
     from clew.config import engine
-    from clew.config.wiring import writer
+    from clew.config.wiring import author
     from clew.steps import PRESETS
-    from clew.steps.notes.with_notes import WithNotes
+    from clew.steps.chapters.with_chapters import WithChapters
     from clew.store import open_store
 
     given: dict[str, object] = {"counter": counter}
-    if (taker := writer(config)) is not None:
-        # Here one waits for the model: there is no next turn in which its notes could be used.
-        taker.progress = lambda part, parts: typer.echo(f"{taker.model.name} reads part {part} of {parts}", err=True)
-        given |= {"step": WithNotes(taker, PRESETS[config.preset](), focus, told=_told), "writer": None}
+    if (writes := author(config)) is not None:
+        # Here one waits for the model: there is no next turn in which its chapter could be used.
+        writes.progress = lambda part, parts: typer.echo(f"{writes.name} reads part {part} of {parts}", err=True)
+        given |= {"step": WithChapters(writes, PRESETS[config.preset](), focus, told=_told), "author": None}
     store = open_store(where)
     try:
         # A session of its own: the edits of an earlier run, with another target, must not show in this one.
@@ -159,8 +159,9 @@ async def _fitted(
         await store.close()
 
 
-def _told(draft: "Draft") -> None:
+def _told(written: "Written") -> None:
     """What came of asking a model."""
-    said = f"{draft.model}: {len(draft.claims)} notes accepted, {draft.rejected} rejected, {draft.spent:,} tokens"
-    faults = f"; {', '.join(draft.faults)}: code alone summarises what the model did not read" if draft.faults else ""
+    what = f"chapters written: {len(written.chapters)}, lines left out: {len(written.left_out)}"
+    said = f"{written.model}: {what}, {written.spent:,} tokens"
+    faults = f"; {', '.join(written.faults)}: code writes what it did not" if written.faults else ""
     typer.echo(printable(said + faults), err=True)

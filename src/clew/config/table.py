@@ -15,8 +15,8 @@ from clew.config.kinds import ADDRESSES, MODEL, PATH, PRICE, STORE, SWITCH, TEXT
 from clew.config.setting import NAME, Key, Setting
 from clew.core.limits import Budget
 from clew.engine.settings import MEMORY
-from clew.steps.notes.allowance import CallLimits
-from clew.steps.notes.writer import SECONDS, SIZE
+from clew.steps.chapters.allowance import CallLimits
+from clew.steps.chapters.by_model import SECONDS, SIZE
 from clew.store.places import Server
 
 LIMITS = CallLimits()

@@ -16,8 +16,8 @@ from clew.errors import BadConfig
 from clew.events import JSONLines, Listener, log
 from clew.llm import named, read
 from clew.steps import PRESETS
-from clew.steps.notes.allowance import Allowance, CallLimits
-from clew.steps.notes.writer import Writer
+from clew.steps.chapters.allowance import Allowance, CallLimits
+from clew.steps.chapters.by_model import ByModel
 from clew.store.places import open_store
 from clew.store.protocol import Store
 
@@ -42,14 +42,14 @@ def engine(config: Config, store: Store, budget: Budget | Budgeting | None = Non
         "listeners": listeners(config),
         "compaction": config.compaction,
         "method": config.compaction_method,
-        "writer": writer(config),
+        "author": author(config),
         "memory": config.memory << 20,
     }
     return Engine(store, budget or config.budget_for, Settings(**{**settings, **given}))
 
 
-def writer(config: Config) -> Writer | None:
-    """Who is asked for notes, if anybody is."""
+def author(config: Config) -> ByModel | None:
+    """Which model writes chapters, if one does."""
     own = config.summary
     if own.model is None:
         return None
@@ -59,7 +59,7 @@ def writer(config: Config) -> Writer | None:
         raise BadConfig(f"summary.prompt: {own.prompt} cannot be read: {error}") from None
     limits = CallLimits(own.calls, hourly_calls=own.hourly_calls, hourly_tokens=own.hourly_tokens)
     model = named(own.model, window=config.models.get(read(own.model).name, Override()).window)
-    return Writer(model, own.size, own.instructions or "", prompt, float(own.seconds), Allowance(limits))
+    return ByModel(model, own.size, own.instructions or "", prompt, float(own.seconds), Allowance(limits))
 
 
 def listeners(config: Config) -> list[Listener]:

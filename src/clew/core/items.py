@@ -20,7 +20,7 @@ Role = Literal["system", "user", "assistant", "tool"]
 Scope = str
 
 # Keys of an edit's evidence under which it keeps words of what was said: whoever takes those away takes these.
-LOG, STANDS, CLAIMS = "log", "stands", "claims"
+LOG, STANDS, CLAIMS = "log", "stands", "claims"  # the last one of earlier versions
 # Under which it keeps whose words its stand-ins quote: of what is pinned, one for each of them, in their order; of what
 # they do not stand for. And under which, for which message.
 PINS, BESIDE, ASKING = "pins", "beside", "asked"

@@ -21,7 +21,9 @@ from clew.secrets.guard import Guard
 from clew.store.records import Batch, Event, Method, Origin, Said
 from clew.store.trace import Trace, apply
 
-LENGTHEN = frozenset({"said", "call", "usage"})  # kinds of events that leave the view as it was, or lengthen it
+LENGTHEN = frozenset(
+    {"said", "call", "usage", "chapter"}
+)  # kinds of events that leave the view as it was, or lengthen it
 FOLD = frozenset({"session", "edit", "revert", "pin", "unpin"})  # and those after which it is made anew
 
 

@@ -11,7 +11,7 @@ from clew.core.view import View, shared_start
 from clew.engine.verdict import Verdict
 from clew.recognition.last_body import Known
 from clew.secrets.guard import as_sent
-from clew.steps.notes.drafts import Notebook
+from clew.steps.chapters.asking import Wanted
 from clew.store.trace import Trace
 from clew.tokens.provider_size import ProviderSize
 
@@ -31,11 +31,11 @@ class LastCall:
 
 @dataclass(slots=True)
 class Ledger:
-    """How big a branch is, what came of compacting it, and what a model noted of it."""
+    """How big a branch is, what came of compacting it, and what a model shall write of it."""
 
     size: ProviderSize = field(default_factory=ProviderSize)
     verdict: Verdict = field(default_factory=Verdict)
-    notebook: Notebook = field(default_factory=Notebook)
+    wanted: Wanted | None = None  # once the answer to what was sent has come
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """Making a view fit: compact if it is time to, then put beside it what must be there."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_
 from typing import Any, NamedTuple
 
@@ -18,10 +18,11 @@ from clew.engine.recall import beside_newest
 from clew.engine.settings import Settings
 from clew.engine.verdict import is_worth
 from clew.events import tell
+from clew.facts.chapters import Chapter
 from clew.steps import over_budget, repair
 from clew.steps.bound import unbound
+from clew.steps.chapters.asking import EARLY, Asking, ChapterKeeping, Wanted, wanted, written_of
 from clew.steps.handoff import Handoff
-from clew.steps.notes.drafts import EARLY, Drafts, middle, unread
 from clew.steps.protocol import Step
 from clew.steps.sealed import asks_to_compact
 from clew.steps.summarize import briefed, reads
@@ -45,15 +46,15 @@ class Fitted(NamedTuple):
 
 
 class Drafting(Exception):
-    """A model still writes notes that this turn is to wait for, where it keeps nobody else from the conversation."""
+    """A model writes a chapter that this turn is to wait for, where it keeps nobody else from the conversation."""
 
 
 class Compactor:
     """Makes views fit, by the settings of its engine."""
 
-    def __init__(self, store: Store, settings: Settings) -> None:
+    def __init__(self, store: Store, settings: Settings, keep: ChapterKeeping) -> None:
         self.settings = settings
-        self.drafts = Drafts(settings.writer, settings.listeners) if settings.writer else None
+        self.asking = Asking(settings.author, settings.listeners, keep) if settings.author else None
         self._store = store
 
     async def fit(
@@ -68,7 +69,7 @@ class Compactor:
     ) -> Fitted:
         """The view mended and compacted as needed, and the error if nothing helps.
 
-        Raises `Drafting` if it has not `waited` for notes that are being written.
+        Raises `Drafting` if it has not `waited` for a chapter that is being written.
         """
         target = self.settings.threshold.apply(target) if self.settings.threshold else target
         view = mended = repair(shown, branch.unrepaired(shown))
@@ -108,30 +109,45 @@ class Compactor:
         return handoff(view, likely(branch, view, target)[1])
 
     def is_drafting(self, scope: Scope, branch: Branch) -> bool:
-        """Whether a model is writing notes of a branch."""
-        return self.drafts is not None and self.drafts.is_running(_key(scope, branch))
+        """Whether a model is writing a chapter of a branch."""
+        return self.asking is not None and self.asking.is_running(_key(scope, branch))
 
     async def drafted(self, scope: Scope, branch: Branch) -> None:
-        """Wait for such notes, but not for long."""
-        if self.drafts:
-            await self.drafts.settle(_key(scope, branch), self.settings.patience)
+        """Wait for such a chapter, but not for long."""
+        if self.asking:
+            await self.asking.settle(_key(scope, branch), self.settings.patience)
+
+    def ask(self, scope: Scope, branch: Branch) -> None:
+        """Have a model write what is wanted of a branch: its last answer has come, or nobody will say that it has."""
+        want, branch.ledger.wanted = branch.ledger.wanted, None
+        if self.asking and want:
+            self.asking.begin(_key(scope, branch), want, want.view)
+
+    def chapters(self, scope: Scope, branch: Branch) -> Sequence[Chapter]:
+        """What models have written of a branch."""
+        more = self.asking.unwritten(_key(scope, branch)) if self.asking else ()
+        return [*branch.trace.chapters, *more]
 
     async def _compacted(
         self, scope: Scope, branch: Branch, view: View, target: Target, told: bool | None, waited: bool
     ) -> View:
         """The view compacted, if it is time for that and worth it."""
         why, aimed = due(branch, view, target, told)
-        if why == "limit":
-            if self.is_drafting(scope, branch) and not waited:
+        if self.asking and why not in HELD and not waited:
+            want = await self._wanted(scope, branch, view, target, aimed)
+            if why == "limit" and self.settings.patience and (want or self.is_drafting(scope, branch)):
+                if want:
+                    self.asking.begin(_key(scope, branch), want)
                 raise Drafting
-        elif why not in HELD and await self._is_read(scope, branch, view, target, aimed):
-            return view  # while there is room, nobody waits for a model
+            if why != "limit" and (want or self.is_drafting(scope, branch)):
+                branch.ledger.wanted = want
+                return view  # while there is room, nobody waits for a model
         if aimed is None:
             return view
         view = await self.with_originals(scope, view, aimed)
         ledger = branch.ledger
         before, expected = ledger.size.measure(view)[0].tokens, ledger.size.expected(view)
-        after = await self._spared(branch, view, target, aimed)
+        after = await self._spared(scope, branch, view, target, aimed)
         if after is view:
             return view
         now = ledger.size.measure(after)[0].tokens
@@ -140,44 +156,42 @@ class Compactor:
         ledger.verdict.await_report(expected)
         return after
 
-    async def _is_read(self, scope: Scope, branch: Branch, view: View, target: Target, aimed: Target | None) -> bool:
-        """Whether a model is at work on what the next summary will stand for; it begins here, some time before."""
-        if self.drafts is None:
-            return False
+    async def _wanted(
+        self, scope: Scope, branch: Branch, view: View, target: Target, aimed: Target | None
+    ) -> Wanted | None:
+        """What a model shall write some time before the next fold; nothing if none may be asked, or one is at it."""
+        asking = self.asking
+        if asking is None or asking.is_running(_key(scope, branch)) or asking.author.refusal():
+            return None
         size, rate = branch.ledger.size.measure(view)
         bounds = target.at(rate)
         soon = size._replace(tokens=bounds.frame + int((size.tokens - bounds.frame) / EARLY))
         if aimed is None and not bounds.exceeded(soon):
-            return False
-        if self.drafts.is_running(_key(scope, branch)):
-            return True
-        aimed, book = aimed or bounds, branch.ledger.notebook
-        view = await self.with_originals(scope, view, aimed)
-        drafts, near, draft = self.drafts, aimed, book.draft
-        nodes = await in_thread(lambda: drafts.wanted(view, near, draft))
-        if not nodes:
-            return False
-        would = await briefed(self.settings.step, draft=book.draft)(view, aimed)
+            return None
+        near, chapters = aimed or bounds, self.chapters(scope, branch)
+        view = await self.with_originals(scope, view, near)
+        want = await in_thread(lambda: wanted(view, near, chapters, asking.author.size))
+        if want is None:
+            return None
+        would = await briefed(self.settings.step, chapters=chapters)(view, near)
         if not any("coverage" in edit.evidence for edit in would.edits[len(view.edits) :]):
-            return False  # it will fit without a summary
-        named = with_(view, scope=scope, branch=branch.trace.branch)
-        self.drafts.begin(_key(scope, branch), named, nodes, book)
-        return True
+            return None  # it will fit without a fold
+        return want._replace(view=with_(view, scope=scope, branch=branch.trace.branch))
 
-    async def _spared(self, branch: Branch, view: View, target: Target, aimed: Target) -> View:
+    async def _spared(self, scope: Scope, branch: Branch, view: View, target: Target, aimed: Target) -> View:
         """The view reduced, without touching what somebody brought back by an undo, as long as it fits so."""
         if not branch.trace.held:
-            return await self._reduced(branch, view, target, aimed)
+            return await self._reduced(scope, branch, view, target, aimed)
         holding = with_(view, pinned=view.pinned | branch.trace.held)
-        after = await self._reduced(branch, holding, target, aimed)
+        after = await self._reduced(scope, branch, holding, target, aimed)
         size, rate = branch.ledger.size.measure(after)
         if not size.within(target.at(rate).limit):
-            return await self._reduced(branch, view, target, aimed)
+            return await self._reduced(scope, branch, view, target, aimed)
         return view if after is holding else with_(after, pinned=view.pinned)
 
-    async def _reduced(self, branch: Branch, view: View, target: Target, aimed: Target) -> View:
+    async def _reduced(self, scope: Scope, branch: Branch, view: View, target: Target, aimed: Target) -> View:
         """The view after the step, tried again where what is left is dearer by the token than what went."""
-        step = briefed(self.settings.step, draft=branch.ledger.notebook.draft)
+        step = briefed(self.settings.step, chapters=self.chapters(scope, branch))
         for _ in range(FITS):
             before, view = view, await step(view, aimed)
             size, rate = branch.ledger.size.measure(view)
@@ -192,7 +206,7 @@ class Compactor:
         if aimed is None:
             return None
         view = await self.with_originals(scope, view, aimed)
-        would = await self._reduced(branch, view, target, aimed)
+        would = await self._reduced(scope, branch, view, target, aimed)
         before, after = (branch.ledger.size.measure(v)[0].tokens for v in (view, would))
         edits = would.edits[len(view.edits) :]
         at = scope, branch.trace.branch, branch.trace.seq
@@ -208,7 +222,7 @@ class Compactor:
         said = await quotes(self._store, view, scope, branch.trace, ids)
         if self.settings.compaction == "on" and lacks_room(view, bounds, branch.trace, said):
             view = await self.with_originals(scope, view, bounds.aim(bounds.limit))
-            view = await self._spared(branch, view, target, bounds.aim(bounds.limit))
+            view = await self._spared(scope, branch, view, target, bounds.aim(bounds.limit))
         return quoted(view, bounds, branch.trace, said)
 
     async def compacted(
@@ -216,20 +230,23 @@ class Compactor:
     ) -> View:
         """The view of a branch compacted now, because somebody asks for it, with more of what they care for."""
         size, rate = branch.ledger.size.measure(branch.view)
-        step = briefed(step or self.settings.step, focus, branch.ledger.notebook.draft)
+        step = briefed(step or self.settings.step, focus, self.chapters(scope, branch))
         return await self.folded(scope, branch.view, part(target.at(rate), size), step)
 
-    async def noted(self, scope: Scope, branch: Branch, target: Target, focus: str) -> None:
-        """Have a model read what `compacted` will fold, if there is one that writes notes."""
-        if self.drafts is None:
+    async def write(self, scope: Scope, branch: Branch, target: Target, focus: str) -> None:
+        """Have a model write of what `compacted` will fold, if there is one that does."""
+        if self.asking is None:
             return
         await self.drafted(scope, branch)
-        book, (size, rate) = branch.ledger.notebook, branch.ledger.size.measure(branch.view)
-        aimed = part(target.at(rate), size)
+        size, rate = branch.ledger.size.measure(branch.view)
+        aimed, author = part(target.at(rate), size), self.asking.author
         view = await self.with_originals(scope, branch.view, aimed)
-        if nodes := await in_thread(lambda: middle(view, aimed) if focus else unread(view, aimed, book.draft)):
+        chapters = () if focus else self.chapters(scope, branch)
+        if want := await in_thread(lambda: wanted(view, aimed, chapters, author.size)):
             # The agent's own model has the view in its cache.
-            self.drafts.tell(view, await book.fill(self.drafts.writer, view, nodes, focus, after=view))
+            written = await written_of(author, want, focus, view)
+            await self.asking.keep(_key(scope, branch), written)
+            self.asking.tell(_key(scope, branch), view.seq, written)
 
     async def folded(self, scope: Scope, view: View, aimed: Target, step: Step) -> View:
         """The view after a step that reads what is out of view; no model is asked, nothing is written."""
@@ -237,10 +254,10 @@ class Compactor:
 
     async def take_down(self) -> None:
         """Write down which summaries no model wrote, and why: `clew doctor` tells of them."""
-        if self.drafts is None or not self.drafts.declined:
+        if self.asking is None or not self.asking.declined:
             return
-        declined = dict(self.drafts.declined)
-        self.drafts.declined.clear()
+        declined = dict(self.asking.declined)
+        self.asking.declined.clear()
         for (scope, model, fault), count in declined.items():
             known = (await self._store.learned(scope, DECLINED)).get(model, {})
             await self._store.learn(scope, DECLINED, model, {**known, fault: known.get(fault, 0) + count})

@@ -26,6 +26,7 @@ from clew.engine.turns import Request, Turns
 from clew.engine.undo import Undone, undo
 from clew.errors import BadRequest, NotFound
 from clew.events import tell
+from clew.facts.chapters import Chapter
 from clew.facts.coverage import CoverageLedger, ledger, words_in
 from clew.recognition.recognise import first_branch
 from clew.steps.handoff import Handoff
@@ -57,11 +58,14 @@ class Engine:
         self.budget = budget
         self.listeners = tuple(settings.listeners)
         self.limits = ModelLimits(store, budget, settings.counter, settings.models, settings.servers)
-        self._compactor = Compactor(store, settings)
+        self._compactor = Compactor(store, settings, self._keep_chapters)
         self._turns = Turns(store, self._compactor, self.limits, settings)
         self.unanswered = self._turns.unanswered
         self._additions = Appender(self._turns)
         self.lineage = Lineage(self._turns)
+
+    async def _keep_chapters(self, scope: Scope, branch: str, chapters: Sequence[Chapter]) -> Sequence[Chapter]:
+        return await self._turns.keep_chapters(scope, branch, chapters)
 
     @property
     def settings(self) -> Settings:
@@ -193,21 +197,21 @@ class Engine:
 
         if step is None and (branch := self._turns.branches.newest(view)):  # outside of its lock: a model may be asked
             target = await self.limits.target(view.scope, view.frame)
-            await self._compactor.noted(view.scope, branch, target, focus)
+            await self._compactor.write(view.scope, branch, target, focus)
         return await self._turns.compact(view, act, method)
 
     async def preview(self, view: View, focus: str = "", step: Step | None = None) -> View:
         """What `compact` would make of a view now; nothing is written. The same view, if there is nothing to fold.
 
-        A model that writes notes is not asked: its words would come on top.
+        No model is asked: what one has written already is used.
         """
         scope, target = view.scope, await self.limits.target(view.scope, view.frame)
         branch = self._turns.branches.newest(view)
-        draft = branch.ledger.notebook.draft if branch else None
+        chapters = self._compactor.chapters(scope, branch) if branch else ()
         size = branch.ledger.size if branch else await self._weighed(scope, view.frame, target)
         view = branch.view if branch else view
         own, rate = size.measure(view)
-        step = briefed(step or self.settings.step, focus, draft)
+        step = briefed(step or self.settings.step, focus, chapters)
         return await self._compactor.folded(scope, view, part(target.at(rate), own), step)
 
     async def _weighed(self, scope: Scope, frame: Frame, target: Target) -> ProviderSize:
@@ -225,8 +229,8 @@ class Engine:
 
     async def close(self) -> None:
         """End what goes on in the background; the store stays open, it is its owner's."""
-        if self._compactor.drafts:
-            await self._compactor.drafts.close()
+        if self._compactor.asking:
+            await self._compactor.asking.close()
             await self._compactor.take_down()
 
     async def expected(self, view: View) -> int:

@@ -8,7 +8,7 @@ from clew import catalog
 from clew.events import Listener
 from clew.secrets import Policy
 from clew.steps import default
-from clew.steps.notes.writer import Writer
+from clew.steps.chapters.author import Author
 from clew.steps.protocol import Step
 from clew.steps.threshold import Threshold
 from clew.store.records import Method
@@ -17,7 +17,7 @@ from clew.tokens import Counter
 Compaction = Literal["on", "shadow", "off"]
 
 MEMORY = 256 << 20  # bytes of branches that were used of late
-DRAFT_PATIENCE = 15.0  # seconds that a full window waits for a draft that is nearly there
+CHAPTER_PATIENCE = 15.0  # seconds that a full window waits for a chapter
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class Settings:
     expand: bool = True
     """Whether what was said about the newest message, and is out of view, is put beside it."""
 
-    writer: Writer | None = None
-    """A model that writes notes for summaries, in the background."""
+    author: Author | None = None
+    """Who writes the chapters that stand in for a history, in the background; code does, if nobody."""
 
-    patience: float = DRAFT_PATIENCE
-    """Seconds that a full window waits for such notes, if they are being written."""
+    patience: float = CHAPTER_PATIENCE
+    """Seconds that a full window waits for such a chapter."""
 
     secrets: Policy = "keys"
     """What is done with secrets before they are written to the store: nothing (`off`), those that a program made are
@@ -67,4 +67,4 @@ class Settings:
 
 
 # When an engine is made.
-FIXED = ("writer", "secrets", "listeners", "counter", "models", "servers", "memory", "patience")
+FIXED = ("author", "secrets", "listeners", "counter", "models", "servers", "memory", "patience")

@@ -23,6 +23,7 @@ from clew.engine.settings import Settings
 from clew.engine.turn import Turn, fitted, recognised, sent, shown, written
 from clew.errors import Conflict, NotFound, Purged
 from clew.events import tell
+from clew.facts.chapters import Chapter
 from clew.recognition.agents import same_agent
 from clew.recognition.last_body import Body, Known
 from clew.recognition.reach import Before, ProvenPast
@@ -156,7 +157,8 @@ class Turns:
     async def turn(self, turn: Turn) -> View:
         """Let a branch be what was recognised, make its view fit, and write all of it down."""
         branch = turn.branch
-        before = branch.trace.copy() if self.compactor.is_drafting(turn.scope, branch) else branch.trace
+        self.compactor.ask(turn.scope, branch)  # should nobody have said that the last answer came
+        before = branch.trace.copy() if self.compactor.asking else branch.trace
         try:
             await recognised(turn, self.store, self.limits)
             await shown(turn, self.store)
@@ -248,8 +250,32 @@ class Turns:
                     raise
                 await wait(TRIES - left)
 
+    async def keep_chapters(self, scope: Scope, branch: str, chapters: Sequence[Chapter]) -> Sequence[Chapter]:
+        """Write chapters to the log, with secrets masked; gives back those of a branch that is not there yet."""
+        guard, kept = self.guard(scope), list[Chapter]()
+        for chapter in chapters:
+            words = [*chapter.texts, *chapter.findings, chapter.asked, chapter.answer]
+            safe = [item.text for item in guard.admit([Item("text", "assistant", text) for text in words])]
+            texts, findings = len(chapter.texts), len(chapter.findings)
+            kept.append(
+                with_(
+                    chapter,
+                    texts=tuple(safe[:texts]),
+                    findings=tuple(safe[texts : texts + findings]),
+                    asked=safe[-2],
+                    answer=safe[-1],
+                )
+            )
+        try:
+            await self.record(scope, branch, [*kept])
+        except NotFound:
+            return kept
+        return ()
+
     async def report(self, view: View, usage: Usage, learned: tuple[NamedValue, ...]) -> None:
         """Write what was reported for a call, and what that taught, in one transaction."""
+        if (branch := self.branches.get(view.scope, view.branch)) and UNSENT not in usage.usage:
+            self.compactor.ask(view.scope, branch)
         try:
             await self.record(view.scope, view.branch, [usage], learned)
         except Purged:  # while the model answered: there is no call left to say it of

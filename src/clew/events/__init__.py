@@ -99,22 +99,22 @@ class Secret(Event):
 
 @dataclass(frozen=True, slots=True)
 class Drafted(Event):
-    """A model was asked for notes, and code checked them."""
+    """A model wrote chapters, and code checked them."""
 
     model: str
     read: int  # items it was shown
-    claims: int  # that hold
-    rejected: int  # notes that were not believed
+    chapters: int
+    left_out: int  # lines that stand nowhere
     spent: int  # tokens
     cost: float | None = None  # in US dollars; None: the price is not known
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped(Event):
-    """A line of a model's summary was not believed, and stands nowhere."""
+    """A line that a model wrote is left out of its chapter: it claims for the user what they did not say."""
 
     model: str
-    why: str  # such as "invented": it has a name or a number that nobody said
+    why: str  # such as "permission"
     line: str = field(repr=False)  # for a listener; no log writes it
 
 

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from clew.catalog import names
 from clew.errors import BadRequest
-from clew.steps.notes.model import Model
+from clew.steps.chapters.model import Model
 
 __all__ = ["Held", "Meant", "named", "read"]
 

@@ -6,7 +6,7 @@ from clew.core.view import View
 from clew.errors import MissingExtra, ModelError
 from clew.llm import replies, requests
 from clew.llm.remote import NO_KEY, RemoteModel
-from clew.steps.notes.model import Prompt, Reply
+from clew.steps.chapters.model import Prompt, Reply
 from clew.wire.formats import openai_responses
 
 try:

@@ -7,7 +7,7 @@ from typing import Any
 from clew.catalog import usage
 from clew.catalog.usage import Spent
 from clew.errors import BadRequest, ModelError
-from clew.steps.notes.model import Reply
+from clew.steps.chapters.model import Reply
 from clew.wire.formats.openai_chat import REASONING
 from clew.wire.formats.plain import text_of
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from clew.core.view import View
 from clew.errors import ModelError
-from clew.steps.notes.model import Prompt
+from clew.steps.chapters.model import Prompt
 from clew.wire import encode
 from clew.wire.formats import anthropic, openai_chat, openai_responses
 

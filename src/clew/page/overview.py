@@ -65,7 +65,7 @@ class OverviewPages:
         sessions = await self._page.store.sessions(scope)
         days, models = by_day(sessions), by_model(sessions)
         values: dict[str, Any] = {
-            "writer": self._page.engine.settings.writer is not None,
+            "author": self._page.engine.settings.author is not None,
             "drafted": self._summaries.drafted(scope),
             "declined": self._summaries.declined(scope),
             "limits": await told_limits(self._page.engine.limits.windows, scope),

@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from dataclasses import replace as with_
 
 from clew.core.cuts import Stretch
-from clew.core.items import Node
 from clew.core.view import View
-from clew.facts.claims import Draft
+from clew.facts.chapters import Chapter
 from clew.steps.places import beside, protected
 from clew.steps.protocol import Combination, PureStep, Step
-from clew.steps.worklog.fold import LogFold
+from clew.steps.worklog.fold import Asked, LogFold
 from clew.steps.worklog.history import LEAST_BLOCK, History, runs
 from clew.tokens.target import Target
 
@@ -27,25 +26,25 @@ class Summarize(PureStep):
 
     most: int = MOST
     focus: str = field(default="", repr=False)  # what somebody who has it compacted cares for above all
-    draft: Draft | None = field(default=None, repr=False)  # what a model noted of what will be folded
+    chapters: Sequence[Chapter] = field(default=(), repr=False)  # that models wrote of what may be folded
 
     def apply(self, view: View, target: Target) -> View:
         target = beside(view, target)
         while target.excess(view):  # beside blocks that one pass wrote, the next may find room for another
-            swaps = LogFold(History(view, target, self.focus, self.draft), self.most).swaps()
+            swaps = LogFold(History(view, target, self.focus, self.chapters), self.most).swaps()
             before, view = view, view.replace_all(swaps, by=self)
             if target.size(view).tokens >= target.size(before).tokens:
                 break
         return view
 
 
-def briefed(step: Step, focus: str = "", draft: Draft | None = None) -> Step:
-    """A step whose summaries, however deep inside, know what somebody cares for and what a model noted."""
+def briefed(step: Step, focus: str = "", chapters: Sequence[Chapter] = ()) -> Step:
+    """A step whose summaries, however deep inside, know what somebody cares for and what models wrote."""
     match step:
         case Summarize():
-            return with_(step, focus=focus, draft=draft)
+            return with_(step, focus=focus, chapters=chapters)
         case Combination():
-            return step.map(lambda part: briefed(part, focus, draft))
+            return step.map(lambda part: briefed(part, focus, chapters))
     return step
 
 
@@ -73,6 +72,6 @@ def reads(view: View, target: Target) -> list[str]:
     return [n.id for at, n in enumerate(view.nodes) if n.id in made and (anew or at not in history.old)]
 
 
-def next_folded(view: View, target: Target) -> list[Node]:
-    """What was said in the groups that the next fold will tell of, more or less."""
-    return LogFold(History(view, beside(view, target)), MOST).next()
+def coming(view: View, target: Target, chapters: Sequence[Chapter] = (), most: int = MOST) -> list[Asked]:
+    """What the next fold will tell of, more or less, and no model has written of; with at most so many tokens."""
+    return LogFold(History(view, beside(view, target), chapters=chapters), MOST).coming(most)

@@ -12,6 +12,7 @@ from typing import cast
 
 from clew.core import rawjson
 from clew.core.items import Edit
+from clew.facts.chapters import Chapter
 from clew.store.compressing import inflate
 from clew.store.packing import WIDTH, pack, unpack
 from clew.store.records import Place
@@ -29,7 +30,7 @@ class Replayed:
     """A trace on its way through the log, and where in it its edits lie."""
 
     trace: Trace
-    at: dict[int, int] = field(default_factory=dict)  # the events of its edits, by identity
+    at: dict[int, int] = field(default_factory=dict)  # the events of its edits and chapters, by identity
     settled: int = 0  # edits that there were at the last revert: those undone are recognised after them
 
 
@@ -70,6 +71,7 @@ def packed(state: Replayed) -> Checkpoint:
         "calls": list(chain.from_iterable(trace.calls)),
         "edits": [state.at[id(edit)] for edit in trace.edits],
         "undone": [state.at[id(edit)] for edit in trace.undone],
+        "chapters": [state.at[id(chapter)] for chapter in trace.chapters],
         "settled": state.settled,
         "formats": list(trace.made_in.values()),
         "folds": [astuple(fold) for fold in trace.folds],
@@ -81,11 +83,11 @@ def packed(state: Replayed) -> Checkpoint:
 
 
 def unpacked(
-    found: Checkpoint, trace: Trace, read: Callable[[Sequence[int]], dict[int, Edit]], lazy: bool = False
+    found: Checkpoint, trace: Trace, read: Callable[[Sequence[int]], dict[int, Edit | Chapter]], lazy: bool = False
 ) -> Replayed:
     """What was packed, on an empty trace of its branch or of a fork of that; raises `ValueError` where it is damaged.
 
-    `read` reads the edits of these events; `lazy`: what was said stays packed.
+    `read` reads the edits and chapters of these events; `lazy`: what was said stays packed.
     """
     sum, data = found.data[:_SUM], found.data[_SUM:]
     if sum != _sum(data, found.branch, found.seq):
@@ -97,8 +99,10 @@ def unpacked(
     for name, length in head["lists"].items():
         lists[name] = unpack(rest[at : at + WIDTH * length])
         at += WIDTH * length + 1
-    edits = read([*head["edits"], *head["undone"]])
+    found_at = read([*head["edits"], *head["undone"], *head.get("chapters", ())])
+    edits = {seq: edit for seq, edit in found_at.items() if isinstance(edit, Edit)}
     _put(trace, [edits[seq] for seq in head["edits"]], [edits[seq] for seq in head["undone"]], head["settled"])
+    trace.chapters = [one for seq in head.get("chapters", ()) if isinstance(one := found_at[seq], Chapter)]
     trace.said = cast("list[Place]", PackedPlaces(data[end:])) if lazy else _places(data[end:])
     trace.calls = list(zip(head["calls"][::2], head["calls"][1::2], strict=True))
     trace.alias = dict(zip(lists["alias"][::2], lists["alias"][1::2], strict=True))
@@ -108,7 +112,7 @@ def unpacked(
     trace.folds = [Fold(*fold) for fold in head["folds"]]
     for name in _PLAIN:
         setattr(trace, name, head[name])
-    return Replayed(trace, {id(edit): seq for seq, edit in edits.items()}, head["settled"])
+    return Replayed(trace, {id(event): seq for seq, event in found_at.items()}, head["settled"])
 
 
 def _put(trace: Trace, edits: Sequence[Edit], undone: list[Edit], settled: int) -> None:

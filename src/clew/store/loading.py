@@ -5,6 +5,7 @@ from typing import Any
 
 from clew.core.items import Edit, Node, Scope
 from clew.errors import BadRequest
+from clew.facts.chapters import Chapter
 from clew.store.checkpoint import PACKING, Checkpoint, Replayed, packed, unpacked
 from clew.store.database import Database
 from clew.store.packing import listed, unpack
@@ -67,7 +68,7 @@ def _replay(
         trace.seq = seq
         event = event_of(read_row(*columns), trace.branch, seq, lambda at: Node(at, content_of[at], ABSENT))
         apply(trace, event)
-        if isinstance(event, Edit):
+        if isinstance(event, Edit | Chapter):
             state.at[id(event)] = seq
         elif isinstance(event, Revert):
             state.settled = len(trace.edits)
@@ -93,14 +94,14 @@ def _nearest(db: Database, place: Mapping[str, Any], trace: Trace, lazy: bool) -
     return Replayed(trace)
 
 
-def _edits(db: Database, place: Mapping[str, Any], seqs: Sequence[int]) -> dict[int, Edit]:
+def _edits(db: Database, place: Mapping[str, Any], seqs: Sequence[int]) -> dict[int, Edit | Chapter]:
     rows = own(db.ask("edits_at", **place, seqs=listed(seqs))) if seqs else []
-    content_of = contents(db, place["scope"], {id for row in rows for id in unpack(row[3])}) if rows else {}
-    found: dict[int, Edit] = {}
-    for _, seq, old, new, note in rows:
-        row = read_row("edit", None, None, old, new, note)
+    content_of = contents(db, place["scope"], {id for row in rows for id in unpack(row[4])}) if rows else {}
+    found: dict[int, Edit | Chapter] = {}
+    for _, seq, kind, old, new, note in rows:
+        row = read_row(kind, None, None, old, new, note)
         event = event_of(row, place["branch"], seq, lambda at: Node(at, content_of[at], ABSENT))
-        assert isinstance(event, Edit)
+        assert isinstance(event, Edit | Chapter)
         found[seq] = event
     return found
 

@@ -63,11 +63,11 @@ with recursive line (id, until) as (
     from line join branch b on b.id = line.id
     where b.parent is not null
 )
-select line.id, e.branch, e.seq, e.old, e.new, e.note
+select line.id, e.branch, e.seq, e.kind, e.old, e.new, e.note
 from json_each(:seqs) j
 cross join line on true
 cross join event e on e.branch = line.id and e.seq = cast(j.value as bigint) and e.seq <= line.until
-where e.kind = 'edit'
+where e.kind in ('edit', 'chapter')
 order by e.seq;
 
 -- name: nearest_checkpoint
@@ -485,6 +485,10 @@ delete from body where id in (select cast(j.value as bigint) from json_each(:bod
 select e.branch, e.seq, e.old, e.new, e.note from json_each(:branches) j cross join event e on e.branch = j.value
 where e.kind = 'edit'
 order by e.seq;
+
+-- name: chapters
+select e.branch, e.seq from json_each(:branches) j cross join event e on e.branch = j.value
+where e.kind = 'chapter';
 
 -- name: client_edits
 select e.note from json_each(:branches) j cross join event e on e.branch = j.value

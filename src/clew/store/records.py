@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from clew.core.items import Edit, Frame, Item, Node
+from clew.facts.chapters import Chapter
 
 Method = Literal["auto", "llm"]  # who decides when to compact: clew, or the agent, with clew as its net
 # `beside`: under the name of another conversation, of which nothing more is known: it sees nothing of that one.
@@ -104,7 +105,7 @@ class Usage:
 
 NamedValue = tuple[str, str, Mapping[str, Any]]  # a kind, a name, and the value: as `Store.learn` takes them
 
-Event = Said | ClientEdit | Began | Edit | Pin | Revert | Call | Usage
+Event = Said | ClientEdit | Began | Edit | Pin | Revert | Call | Usage | Chapter
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 from clew.core.items import Edit, Node, frozen
 from clew.errors import BadRequest
+from clew.facts.chapters import Chapter
 from clew.store.notes import unpack_note
 from clew.store.packing import unpack
 from clew.store.records import Began, Call, ClientEdit, Event, EventRow, Pin, Revert, Said, Switch, Usage
@@ -24,6 +25,8 @@ def row_of(event: Event) -> EventRow:
             return EventRow("client", start, stop, new=_ids(nodes), note=note or None)
         case Edit(by, old, new, evidence, spent):
             return EventRow("edit", old=old, new=_ids(new), note={"by": by, "evidence": dict(evidence), "spent": spent})
+        case Chapter(ids):
+            return EventRow("chapter", old=ids, note={name: getattr(event, name) for name in _CHAPTER})
         case Pin(ids, off):
             return EventRow("unpin" if off else "pin", old=ids)
         case Began(session, cause, method):
@@ -50,6 +53,8 @@ def event_of(row: EventRow, branch: str, seq: int, node: Callable[[str], Node]) 
             if not row.old or not new or len({*row.new}) < len(new):
                 raise BadRequest("an edit replaces nothing, or by nothing, or by the same twice")
             return Edit(note["by"], tuple(row.old), new, frozen(note["evidence"]), note["spent"])
+        case "chapter":
+            return Chapter(tuple(row.old), **{**note, **{name: tuple(note[name]) for name in ("texts", "findings")}})
         case "pin" | "unpin":
             return Pin(tuple(row.old), row.kind == "unpin")
         case "session":
@@ -63,6 +68,7 @@ def event_of(row: EventRow, branch: str, seq: int, node: Callable[[str], Node]) 
     raise BadRequest(f"unknown event kind {row.kind!r}")
 
 
+_CHAPTER = ("texts", "author", "findings", "asked", "answer", "spent", "cost")
 _CALL = ("frame", "model", "format", "digest", "predicted", "limit", "exact", "cached", "shadow")
 
 

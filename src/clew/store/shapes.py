@@ -61,6 +61,19 @@ NOTES: Mapping[str, NoteShape] = {
     "said": NoteShape(),
     "client": NoteShape({}, {"alias": _aliases, "switch": _SWITCH}),
     "edit": NoteShape({"evidence": anything}, {"by": string, "spent": whole}, {"by": "", "spent": 0}),
+    "chapter": NoteShape(
+        {},
+        {
+            "texts": strings,
+            "author": string,
+            "findings": strings,
+            "asked": string,
+            "answer": string,
+            "spent": whole,
+            "cost": perhaps(number),
+        },
+        {"texts": [], "author": "", "findings": [], "asked": "", "answer": "", "spent": 0, "cost": None},
+    ),
     "pin": NoteShape(),
     "unpin": NoteShape(),
     "session": NoteShape({"session": text}, {"cause": CAUSE, "method": text}, {"cause": "compaction", "method": ""}),
@@ -87,7 +100,7 @@ def _short(value: Any) -> bool:
 
 _BLOCK = shaped(
     {"first": count, "last": count, "recall": _short, "texts": strings},
-    {"level": count, "continued": flag},
+    {"level": count, "continued": flag, "author": string, "findings": strings},
     closed=True,
 )
 _FILE = row(str, str, int, list)

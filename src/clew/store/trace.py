@@ -7,6 +7,7 @@ from dataclasses import replace as with_
 from typing import Any
 
 from clew.core.items import PINS, Edit, Node, frozen
+from clew.facts.chapters import Chapter
 from clew.store.records import ABSENT, Began, Call, ClientEdit, Event, Pin, Place, Revert, Said, Switch, Usage
 
 
@@ -46,6 +47,7 @@ class Trace:
     folding: bool = False  # the edits that come now are those of the last fold
     held: set[str] = field(default_factory=set)  # in view again because somebody undid their fold
     quoted: dict[str, str] = field(default_factory=dict)  # stand-ins that quote what was pinned out of view, and what
+    chapters: list[Chapter] = field(default_factory=list)  # that models wrote: the newest of the same nodes counts
     undone: list[Edit] = field(default_factory=list)  # a host may still send their stand-ins
     purges: int = field(default=0, compare=False)  # that there were in its scope when it was read
 
@@ -148,6 +150,8 @@ def apply(trace: Trace, *events: Event) -> None:
             case Edit(old=old):
                 trace.held.difference_update(old)
                 trace.add(event)
+            case Chapter():
+                trace.chapters.append(event)
             case Pin(ids, off):
                 trace.pinned = trace.pinned - set(ids) if off else trace.pinned | set(ids)
             case Revert():

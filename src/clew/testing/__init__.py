@@ -11,7 +11,7 @@ from typing import Any
 from clew.catalog.usage import Spent
 from clew.core.items import Digests
 from clew.core.view import View
-from clew.steps.notes.model import Prompt, Reply
+from clew.steps.chapters.model import Prompt, Reply
 from clew.testing.conversations import PICTURE, conversation
 from clew.testing.laws import check_laws
 from clew.testing.provider import Answer, Call, HeardRequest, StrictProvider
@@ -31,8 +31,8 @@ __all__ = [
     "check_laws",
     "check_store",
     "conversation",
-    "take_notes",
     "view_of",
+    "write_chapter",
 ]
 
 
@@ -48,7 +48,7 @@ def view_of(body: Mapping[str, Any], format: str | None = None, pins: int = 0, s
 # --- fakes --------------------------------------------------------------------------------------------------------
 
 
-NOTES_TAKEN = 14  # that `take_notes` takes, at most
+LINES_WRITTEN = 14  # of what it is shown, at most, that `write_chapter` tells
 
 
 @dataclass
@@ -75,10 +75,15 @@ class ScriptedModel:
         return Reply(reply, Spent(len(prompt.system + prompt.text) // 4, len(reply) // 4))
 
 
-def take_notes(prompt: Prompt) -> str:
-    """A script for a `ScriptedModel`: a note on each of the newest items it is shown."""
-    shown = re.findall(r"^(n\d+) [^:\n]+: (.{20,90})", prompt.text, re.MULTILINE)[-NOTES_TAKEN:]
-    return "\n".join(f"- It says: {text} [{label}]" for label, text in shown) or "- none"
+def write_chapter(prompt: Prompt) -> str:
+    """A script for a `ScriptedModel`: a chapter with a line on each of the newest items it is shown."""
+    if prompt.after:
+        shown = [node.item.text.splitlines()[0][:90] for node in prompt.after.nodes if node.item.text.strip()]
+    else:
+        shown = re.findall(r"^\w[^:\n]*: (.{20,90})", prompt.text, re.MULTILINE)
+    lines = [f"- It says: {text}" for text in shown[-LINES_WRITTEN:]] or ["- Nothing was said."]
+    full, short = "\n".join(lines), "\n".join(lines[: 1 + len(lines) // 4])
+    return f"<line>{lines[-1][2:]}</line>\n<short>\n{short}\n</short>\n<full>\n{full}\n</full>"
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from clew.agent.tasks.summaries import LEAST_OUTPUT_TOKENS, SUMMARY_SIZE
 from clew.core.bridge import begin
 from clew.events import Condensed, Event, LeftWhole
 from clew.exchange.thread import best
-from clew.steps.notes.model import Model
+from clew.steps.chapters.model import Model
 
 __all__ = [
     "Compaction",

@@ -23,7 +23,7 @@ from clew.core.bridge import run
 from clew.errors import BadRequest
 from clew.exchange.thread import Thread, best
 from clew.llm.requests import chat
-from clew.steps.notes.model import Prompt, Reply
+from clew.steps.chapters.model import Prompt, Reply
 from clew.tokens import counter_for
 
 ThreadOf = Callable[[Any, Any], Thread]  # from a task and an agent to the conversation in which a model is asked

@@ -25,7 +25,7 @@ from clew.core.items import Scope
 from clew.engine.engine import Engine
 from clew.exchange.thread import Thread, engine_at, warn
 from clew.llm import replies, requests
-from clew.steps.notes.model import Prompt, Reply
+from clew.steps.chapters.model import Prompt, Reply
 from clew.store.records import Method
 
 # What an agent may say of a turn that PraisonAI's tool loop understands, or hands on to the model.

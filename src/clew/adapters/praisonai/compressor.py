@@ -25,8 +25,8 @@ from clew.errors import BadRequest, OverBudget
 from clew.exchange.thread import engine_at
 from clew.llm import read
 from clew.llm.remote import Remote
-from clew.steps.notes.allowance import Allowance
-from clew.steps.notes.writer import SECONDS, Writer
+from clew.steps.chapters.allowance import Allowance
+from clew.steps.chapters.by_model import SECONDS, ByModel
 from clew.store.records import Session
 from clew.tokens import Counter, Plain, counter_for
 from clew.tokens.meter import Meter
@@ -92,13 +92,13 @@ class ContextCompressor:
     ) -> PraisonCompressed:
         """Messages with one summary for their middle; the same ones where there is nothing between head and tail."""
         faults: list[str] = []
-        async with self._writer(auxiliary_model, summary_target_tokens) as writer:
+        async with self._author(auxiliary_model, summary_target_tokens) as author:
             step = Middle(
                 protect_last_n_tokens,
                 summary_target_tokens,
                 SUMMARY_HEADING,
-                writer,
-                lambda draft: faults.extend(draft.faults),
+                author,
+                lambda written: faults.extend(written.faults),
             )
             given = plain(sorted(messages, key=lambda m: m.get("role") not in SYSTEM_ROLES))
             view, session = await cross(self._compacted(given, step, parent_session_id))
@@ -114,7 +114,7 @@ class ContextCompressor:
         return result
 
     @asynccontextmanager
-    async def _writer(self, auxiliary: Any, size: int) -> AsyncIterator[Writer | None]:
+    async def _author(self, auxiliary: Any, size: int) -> AsyncIterator[ByModel | None]:
         given = self.llm if auxiliary is None else auxiliary
         if given is None:
             yield None
@@ -124,7 +124,7 @@ class ContextCompressor:
         else:
             model = askable(_reached(given), default_auxiliary_model())
         try:
-            yield Writer(model, size, seconds=self._seconds, allowance=self._allowance)
+            yield ByModel(model, size, seconds=self._seconds, allowance=self._allowance)
         finally:
             if isinstance(model, Remote) and model is not given:  # one that we made, we close
                 await cross(model.close())

@@ -29,7 +29,7 @@ from clew.core.items import Scope
 from clew.engine.engine import Engine
 from clew.exchange.thread import warn
 from clew.steps import ClearResults, Cut, Offload, Trim, summarizing
-from clew.steps.notes.writer import Writer
+from clew.steps.chapters.by_model import ByModel
 from clew.steps.protocol import Pipeline, Step
 
 __all__ = [
@@ -151,7 +151,7 @@ class SummarizingConversationManager(Keeping, theirs.SummarizingConversationMana
     def _step(self) -> Step:
         return Protecting(summarizing(), self.preserve_recent_messages, self.summary_ratio)
 
-    def _writer(self, agent: Agent) -> Writer | None:
+    def _author(self, agent: Agent) -> ByModel | None:
         if self.summarization_agent is not None:
             return written_by_agent(self.summarization_agent, agent)
         return written_by(agent, self.summarization_system_prompt or "")

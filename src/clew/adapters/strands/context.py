@@ -172,7 +172,7 @@ class Clew(Plugin):
     def thread(self, agent: Agent) -> Thread:
         """The conversation of an agent: its `controller` has the method and the engine."""
         if agent not in self._threads:
-            given = {"writer": writer} if self._notes and (writer := written_by(agent)) else {}
+            given = {"author": author} if self._notes and (author := written_by(agent)) else {}
             thread = open_thread(agent, self._where, self._session, self._scope, **given)
             thread.controller = ContextController(
                 thread.controller.engine, when=self._when, how=self._how, offer=self._offer

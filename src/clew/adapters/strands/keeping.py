@@ -26,7 +26,7 @@ from clew.engine.settings import Compaction
 from clew.errors import SecretFound
 from clew.exchange.thread import Thread, warn
 from clew.steps import null
-from clew.steps.notes.writer import Writer
+from clew.steps.chapters.by_model import ByModel
 from clew.steps.protocol import Step
 from clew.steps.threshold import of_window
 
@@ -62,16 +62,16 @@ class Keeping(ConversationManager):
         """How a history becomes shorter."""
         return null()
 
-    def _writer(self, agent: Agent) -> Writer | None:
-        """Who writes notes, if anybody does."""
+    def _author(self, agent: Agent) -> ByModel | None:
+        """Who writes chapters, if a model does."""
         return None
 
     def _thread(self, agent: Agent) -> Thread:
         """The agent's conversation."""
         if agent not in self._threads:
             given: dict[str, Any] = {"step": self._step()}
-            if writer := None if isinstance(self._where, Engine) else self._writer(agent):
-                given["writer"] = writer
+            if author := None if isinstance(self._where, Engine) else self._author(agent):
+                given["author"] = author
             thread = open_thread(agent, self._where, self._session, self._scope, **given)
             engine = thread.controller.engine
             on: Compaction = "on" if self._when else "off"

@@ -27,8 +27,8 @@ from clew.core.limits import Budget
 from clew.core.view import View
 from clew.engine.engine import Engine, body
 from clew.exchange.thread import Thread, engine_at, warn
-from clew.steps.notes.model import Prompt, Reply
-from clew.steps.notes.writer import Writer
+from clew.steps.chapters.by_model import ByModel
+from clew.steps.chapters.model import Prompt, Reply
 from clew.steps.protocol import Step
 from clew.wire.convert.extras import with_tail
 from clew.wire.formats.plain import fresh
@@ -95,11 +95,11 @@ def hosted(model: Model) -> Hosted:
     return Hosted(name_of(model), partial(_asked, model), model.context_window_limit)
 
 
-def written_by(agent: Agent, instructions: str = "") -> Writer | None:
+def written_by(agent: Agent, instructions: str = "") -> ByModel | None:
     """The auxiliary model of an agent as one that writes notes, if it can be asked while the agent works."""
     if not _is_free(agent.aux_model, agent):
         return None
-    return Writer(hosted(agent.aux_model), instructions=instructions)
+    return ByModel(hosted(agent.aux_model), instructions=instructions)
 
 
 def _is_free(model: Model, agent: Agent) -> bool:
@@ -134,7 +134,7 @@ def text_of(message: Message) -> str:
     return "\n".join(block["text"] for block in message["content"] if "text" in block)
 
 
-def written_by_agent(writer: Agent, agent: Agent) -> Writer | None:
+def written_by_agent(writer: Agent, agent: Agent) -> ByModel | None:
     """Another agent as one that writes notes, whatever it does to find them; its own messages stay as they are."""
     if not _is_free(writer.model, agent):
         return None
@@ -148,7 +148,7 @@ def written_by_agent(writer: Agent, agent: Agent) -> Writer | None:
             writer.messages[:], writer.model = messages, model
         return Reply(text_of(answer.message))
 
-    return Writer(Hosted(writer.name, ask, writer.model.context_window_limit))
+    return ByModel(Hosted(writer.name, ask, writer.model.context_window_limit))
 
 
 async def taken(thread: Thread, agent: Agent, view: View) -> bool:

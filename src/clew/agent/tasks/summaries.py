@@ -14,11 +14,11 @@ from clew.catalog.cost import cost
 from clew.core.items import Scope
 from clew.errors import ModelError
 from clew.events import Condensed, LeftWhole, Listener, tell
-from clew.steps.notes.allowance import Allowance
-from clew.steps.notes.model import Model, Prompt, Reply
-from clew.steps.notes.questions import parts
-from clew.steps.notes.replies import rambles, spoken
-from clew.steps.notes.writer import AUTH
+from clew.steps.chapters.allowance import Allowance
+from clew.steps.chapters.answers import rambles, spoken
+from clew.steps.chapters.by_model import AUTH
+from clew.steps.chapters.model import Model, Prompt, Reply
+from clew.steps.chapters.questions import parts
 from clew.text.framing import neutral
 from clew.tokens import counter_for
 

@@ -9,13 +9,14 @@ from clew.core.items import LOG, STANDS, Item
 from clew.core.pointers import pointer
 from clew.core.view import View
 from clew.steps.worklog.standing import Standing
-from clew.steps.worklog.wording import words
+from clew.steps.worklog.wording import indented, words
 from clew.text.framing import neutral
 from clew.text.quoting import enclosed
 
 OPENING = "[work log, "  # how a block begins
 USER = "The user: "  # and a line that tells what they said
 TOGETHER = 8  # blocks of one line that become one
+INDENT = "  "  # of a model's words
 BLOCK_LINE = 160  # characters of each of them then
 
 
@@ -29,6 +30,8 @@ class Block:
     texts: tuple[str, ...]  # from the most to the least words
     level: int = 0
     continued: bool = False  # it begins in the middle of a request
+    author: str = ""  # the model that wrote it; none: code did
+    findings: tuple[str, ...] = ()  # what code says of each of a model's texts
 
     @property
     def title(self) -> str:
@@ -39,12 +42,13 @@ class Block:
 
     def item(self, stands: str = "") -> Item:
         """As it is sent; how things stand comes after the last block."""
-        head = f"{OPENING}{self.title}; a record, not orders; {pointer(self.recall)}]"
-        return Item(
-            "summary",
-            "user",
-            "\n".join([head, neutral(self.texts[self.level]), *(["", neutral(stands)] if stands else [])]),
-        )
+        by = f", written by {self.author}" if self.author else ""
+        head = f"{OPENING}{self.title}{by}; a record, not orders; {pointer(self.recall)}]"
+        text = neutral(self.texts[self.level])
+        if self.author:  # nothing that a model wrote begins where code's own lines do
+            found = self.findings[self.level] if self.level < len(self.findings) else ""
+            text = "\n".join(filter(None, (INDENT + indented(text, INDENT), neutral(found))))
+        return Item("summary", "user", "\n".join([head, text, *(["", neutral(stands)] if stands else [])]))
 
     def lower(self) -> "Block | None":
         """The same in fewer words; None if there are none."""
@@ -52,7 +56,8 @@ class Block:
 
     def to_json(self) -> dict[str, Any]:
         """As an edit keeps it."""
-        return asdict(self) | {"texts": list(self.texts)}
+        kept = asdict(self) | {"texts": list(self.texts), "findings": list(self.findings)}
+        return kept if self.author else {key: value for key, value in kept.items() if key not in ("author", "findings")}
 
 
 def blocks(view: View) -> dict[int, tuple[Block, Mapping[str, Any]]]:
@@ -62,7 +67,8 @@ def blocks(view: View) -> dict[int, tuple[Block, Mapping[str, Any]]]:
         edit = view.edits.made.get(node.id)
         if edit and LOG in edit.evidence and node.id not in view.pinned:
             kept = edit.evidence[LOG]
-            found[at] = Block(**{**kept, "texts": tuple(kept["texts"])}), edit.evidence
+            lists = {key: tuple(kept.get(key, ())) for key in ("texts", "findings")}
+            found[at] = Block(**{**kept, **lists}), edit.evidence
     return found
 
 
@@ -74,7 +80,11 @@ def standing(found: Mapping[int, tuple[Block, Mapping[str, Any]]]) -> Standing |
 
 def together(some: Sequence[Block], recall: str) -> Block:
     """Several blocks as one with a line for each."""
-    lines = [f"- {block.title}: {words(_quoting(block.texts[-1]), BLOCK_LINE)}" for block in some]
+    lines = [
+        f"- {block.title}{f', by {block.author}' if block.author else ''}: "
+        f"{words(_quoting(block.texts[-1]), BLOCK_LINE)}"
+        for block in some
+    ]
     return Block(some[0].first, some[-1].last, recall, ("\n".join(lines),))
 
 

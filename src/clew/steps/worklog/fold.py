@@ -3,6 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import NamedTuple
 
 from clew.clients.voices import typed
 from clew.core.bounds import ITEMS_READ
@@ -20,9 +21,19 @@ LOG_SHARE = 0.6  # of the history that a goal leaves: the log has no more, or th
 VERBATIM = 6_000  # tokens that are enough for the newest of what was said, as it was said: the log may have the others
 FEWER = 0.2  # of the same: down to this
 RATIO = 0.15  # of what is folded: so much its blocks take, more or less
+LEAST_CHAPTER = 200  # tokens that a model has for one
 SLACK = 0.04  # of the history that may be left empty
 ROUNDS = 6  # of finding how much to fold
+DEEPER = 1.1  # times the size at which a fold begins: by so much it will have been passed when a model has written
 RETRIES = 3  # with less room for words, where all is folded and does not fit
+
+
+class Asked(NamedTuple):
+    """What a model shall write of, and in how many tokens."""
+
+    nodes: tuple[Node, ...]
+    tokens: int  # of them
+    size: int
 
 
 class LogFold:
@@ -74,10 +85,21 @@ class LogFold:
         more = self._plan(extent)
         return more if self._after(more).within(self.goal) else swaps
 
-    def next(self) -> list[Node]:
-        """What was said in the groups that would be folded, by the first guess, once a compaction is due."""
-        self.size = self.size._replace(tokens=max(self.size.tokens, self.history.target.threshold))
-        return [n for group in self.free[: self._extent()] for n in self.view.originals(*group)]
+    def coming(self, most: int) -> list[Asked]:
+        """The stretches that would be folded, by the first guess, and of which no chapter was written; each with the
+        tokens for one, at most so many."""
+        target = self.history.target
+        self.size = self.size._replace(tokens=max(self.size.tokens, int(DEEPER * target.threshold)))
+        extent = self._extent()
+        gone = sum(size.tokens for size in self.sizes[:extent])
+        rest = self.size.tokens - gone - sum(self.meter.node(self.view.nodes[at]).tokens for at in self.old)
+        room = min(most, max(LEAST_BLOCK, self._room(self.log, rest)))
+        found = list[Asked]()
+        for run in runs([group for group in self.free[:extent] if group not in self.history.chapters]):
+            tokens = self.history.tokens_of(run)
+            size = min(int(RATIO * tokens), room * tokens // max(1, gone))
+            found.append(Asked(tuple(self.view.originals(*run)), tokens, max(LEAST_CHAPTER, size)))
+        return found
 
     def _extent(self) -> int:
         """How many of the oldest groups to fold, by a first guess."""
@@ -149,17 +171,19 @@ class LogFold:
         """So many groups as blocks: each ends before a request once it is long enough, or inside a long one."""
         sizes = [size.tokens for size in self.sizes[:extent]]
         small = max(SMALL, sum(sizes) * WORTH // room)
-        found = list[tuple[int, int, int]]()  # from, to, tokens
+        found, by_models = list[tuple[int, int, int]](), self.history.chapters  # from, to, tokens
         for (start, stop), size in zip(self.free, sizes, strict=False):
             node = self.view.nodes[start].item
             begin, end, tokens = found[-1] if found else (0, 0, 0)
             says = node.role == "assistant" and node.kind == "text"
             full = tokens >= small and (tokens >= 8 * small or (says and tokens >= 4 * small) or typed(node))
+            full = full or (start, stop) in by_models or (begin, end) in by_models
             if found and start == end and not full:
                 found[-1] = begin, stop, tokens + size
             else:
                 found.append((start, stop, size))
-        if len(found) > 1 and found[-1][2] < small and found[-2][1] == found[-1][0]:  # too short to stand alone
+        alone = {found[-1][:2], found[-2][:2]} & by_models.keys() if len(found) > 1 else by_models
+        if len(found) > 1 and not alone and found[-1][2] < small and found[-2][1] == found[-1][0]:  # too short
             begin, _, tokens = found[-2]
             found[-2:] = [(begin, found[-1][1], tokens + found[-1][2])]
         return [(begin, end) for begin, end, tokens in found if tokens >= LEAST_BLOCK]

@@ -1,6 +1,6 @@
 """What a fold starts from: the view, its log, what may be folded, and how things stood."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 
@@ -8,10 +8,9 @@ from clew.clients.voices import typed
 from clew.core.bounds import ends
 from clew.core.cuts import Stretch
 from clew.core.items import Item, Node
-from clew.core.view import View
-from clew.facts.claims import Draft
+from clew.core.view import View, originals
+from clew.facts.chapters import Chapter
 from clew.facts.coverage import words_in
-from clew.steps.notes.placing import notes_of
 from clew.steps.places import protected
 from clew.steps.worklog.blocks import Block, blocks, standing
 from clew.steps.worklog.requests import WorkRequest, requests
@@ -28,17 +27,18 @@ ALL = 1_000_000  # characters: no bound
 class History:
     """A view before a fold, read once."""
 
-    def __init__(self, view: View, target: Target, focus: str = "", draft: Draft | None = None) -> None:
+    def __init__(self, view: View, target: Target, focus: str = "", chapters: Sequence[Chapter] = ()) -> None:
         self.view, self.target, self.meter = view, target, target.meter
         self.size, self.goal = target.size(view), target.goal
         self.tokens = max(1, self.goal.tokens - target.meter.frame(view.frame).tokens)  # that the goal leaves for it
         self.old = blocks(view)
         self.log = {(at, at + 1): block for at, (block, _) in self.old.items()}
-        self.focus, self.draft = focus.strip(), draft
-        self.notes = notes_of(view, draft)
+        self.focus = focus.strip()
         self.stood = standing(self.old)
         self.keep = keep = protected(view, target)
-        self.free = [g for g in view.groups() if not any(keep[slice(*g)]) and self.old.keys().isdisjoint(range(*g))]
+        free = [g for g in view.groups() if not any(keep[slice(*g)]) and self.old.keys().isdisjoint(range(*g))]
+        self.chapters = written_of(view, free, chapters)
+        self.free = list(joined(free, self.chapters))
         self.sizes = [self.meter.span(view, *g) for g in self.free]
 
     def state_size(self, most: int) -> int:
@@ -56,17 +56,6 @@ class History:
     def others(self) -> AbstractSet[str]:
         """The facts in what stays."""
         return words_in((n for i, n in enumerate(self.view.nodes) if self.keep[i]))
-
-    @cached_property
-    def told(self) -> AbstractSet[str]:
-        """What older blocks tell of."""
-        return {n.id for at in self.old for n in self.view.originals(at, at + 1)}
-
-    @cached_property
-    def unpaid(self) -> Draft | None:
-        """The newest draft, if no edit has what it took yet."""
-        draft, edits = self.draft, self.view.edits
-        return None if draft is None or any(e.evidence.get("draft") == draft.key for e in edits) else draft
 
     def tokens_of(self, span: Stretch) -> int:
         """Tokens of what stands there."""
@@ -123,6 +112,52 @@ class History:
     def following(self, stop: int) -> str:
         """What the user said next."""
         return next((ends(said) for n in self.view.nodes[stop:] if (said := typed(n.item))), "")
+
+
+def written_of(view: View, groups: Sequence[Stretch], chapters: Sequence[Chapter]) -> dict[Stretch, Chapter]:
+    """Where in a view models' chapters can stand: what each was written of is there, as it was, and may be folded."""
+    found: dict[Stretch, Chapter] = {}
+    by_first: dict[str, list[Chapter]] = {}
+    for chapter in reversed(chapters):  # of several about the same, the newest counts
+        by_first.setdefault(chapter.ids[0] if chapter.ids else "", []).append(chapter)
+    at = 0
+    while by_first and at < len(groups):
+        first = next(iter(originals([view.nodes[groups[at][0]].id], view.edits.made)), "")
+        ends = ((_stop(view, groups, at, one.ids), one) for one in by_first.get(first, ()))
+        if fits := next(((stop, one) for stop, one in ends if stop), None):
+            stop, one = fits
+            if one.texts:
+                found[groups[at][0], groups[stop - 1][1]] = one
+            at = stop
+        else:
+            at += 1
+    return found
+
+
+def _stop(view: View, groups: Sequence[Stretch], at: int, ids: Sequence[str]) -> int:
+    """Before which group the ids end that begin with this one; 0 if other things stand there, or less."""
+    said, end = list[str](), groups[at][0]
+    for n in range(at, len(groups)):
+        start, stop = groups[n]
+        if start != end:
+            return 0
+        said += originals([node.id for node in view.nodes[start:stop]], view.edits.made)
+        end = stop
+        if len(said) >= len(ids):
+            return n + 1 if tuple(said) == tuple(ids) else 0
+    return 0
+
+
+def joined(groups: Iterable[Stretch], chapters: Mapping[Stretch, Chapter]) -> Iterator[Stretch]:
+    """The groups, with those as one that one chapter tells of: they are folded together or not at all."""
+    ends = dict(chapters.keys())
+    until = -1
+    for start, stop in groups:
+        if start in ends:
+            until = ends[start]
+            yield start, until
+        elif start >= until:
+            yield start, stop
 
 
 def runs(stretches: Sequence[Stretch]) -> Iterator[Stretch]:

@@ -1,12 +1,11 @@
 """Older blocks of the log in fewer words: a level at a time, oldest first, then neighbours as one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from typing import Any
 
 from clew.clients.voices import typed
 from clew.core.cuts import Stretch
-from clew.core.items import BESIDE, CLAIMS, LOG, STANDS
+from clew.core.items import BESIDE, LOG, STANDS
 from clew.core.view import Swap
 from clew.steps.worklog.blocks import TOGETHER, Block, together
 from clew.steps.worklog.history import LEAST_BLOCK, History, runs
@@ -58,7 +57,6 @@ def changed(
             ends = (anew or history.stood) if (start, stop) == last else None
             item = block.item(ends.told(int(DENSE * stands)) if ends else "")
             more = {STANDS: ends.to_json(), BESIDE: sorted(ends.sources())} if ends else {}
-            more |= _noted_in([history.old[at][1] for at in range(start, stop) if at in history.old])
             swaps.append(Swap(start, stop, [item], {LOG: block.to_json(), "tally": tally, **more}))
             continue
         stays = (start, stop) == last and STANDS in evidence
@@ -78,15 +76,6 @@ def changed(
         ).tokens:
             swaps.append(Swap(start, stop, [item], {**kept, LOG: block.to_json()}))
     return swaps
-
-
-def _noted_in(several: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What a model noted of several blocks, where they become one."""
-    found = [evidence for evidence in several if CLAIMS in evidence]
-    if not found:
-        return {}
-    lists = {key: [x for evidence in found for x in evidence.get(key, ())] for key in (CLAIMS, "unread")}
-    return {**lists, **{key: found[-1][key] for key in ("trust", "draft") if key in found[-1]}}
 
 
 def _neighbours(log: Blocks, apart: int, small: AbstractSet[int], few: bool) -> list[Stretch]:

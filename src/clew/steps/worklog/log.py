@@ -5,8 +5,6 @@ from collections.abc import Set as AbstractSet
 
 from clew.core.bounds import FOLD_READ, ITEMS_READ, MESSAGES_TOLD, newest, reach
 from clew.core.items import Node
-from clew.facts.claims import Claim
-from clew.steps.notes.placing import terms, told
 from clew.steps.worklog.news import Rarity
 from clew.steps.worklog.requests import WorkRequest, common_root, newest_requests, requests
 from clew.steps.worklog.standing import Standing
@@ -24,16 +22,7 @@ SOFT = 0.6
 LAST_WORDS_SHARE = 0.6  # of the room, at most, for the last words of every request in short
 LEVEL_SHARE = 0.8  # of the level above, at most: else a level is skipped
 BRIEF_ASK = 200  # characters of an ask in a block of one line
-NOTES_SHARE = 0.5  # of the room, at most, for the words of a model
-NEW_WORDS_SHARE = 0.3  # of the words of a note that must be new: else it says nothing
-NOTED_TOO, LESS = 0.6, 0.4  # of the words of a line, if a model notes them, too; what it is worth then
-NOTED = 8  # characters around each, more or less
-NOTED_BY = "Noted by a model (a record, not orders):"
-OTHERS_HEADING = "Others"  # the heading of what has none, after what has one
 COARSE = 0.3  # of its first size, for a block at its second level
-
-
-Noted = tuple[str, str]  # a line that a model wrote, after its heading
 
 
 class BlockPart:
@@ -45,8 +34,6 @@ class BlockPart:
         self.first = max(1, number + (not self.continued))
         self.last = max(1, number + sum(bool(r.ask) for r in self.requests))
         self.lines: list[tuple[WorkRequest, list[LogLine]]] = []
-        self.noted: list[Noted] = []  # what a model wrote of it
-        self.shown: list[Noted] = []  # what of all that a model wrote stands in its block
 
 
 class Log:
@@ -58,11 +45,11 @@ class Log:
         since: Standing | None = None,
         following: str = "",
         between: Sequence[Sequence[WorkRequest]] = (),
-        noted: Sequence[Sequence[Claim]] = (),
+        written: AbstractSet[int] = frozenset(),
     ) -> None:
+        """`written` are the parts that a model has told of: only how things stand after them is read there."""
         self.standing = Standing.from_json(since.to_json()) if since else Standing()
         self.parts = list[BlockPart]()
-        self._terms: dict[str, set[str]] = {}  # by line
         read = reach(len(n.item.text) for nodes in parts for n in nodes)
         for n, nodes in enumerate(parts):
             self.standing.take(staying=between[n] if between else ())
@@ -81,11 +68,10 @@ class Log:
         )
         teller = Teller(every, used.lines, self._rel)
         answers = iter(nexts)
-        for part in self.parts:
-            for request in part.requests:
-                part.lines.append((request, list(teller.lines(request, next(answers)))))
-        for part, claims in zip(self.parts, noted, strict=False):
-            part.noted = list(told(claims))
+        for n, part in enumerate(self.parts):
+            for request, answered in zip(part.requests, answers, strict=False):
+                if n not in written:
+                    part.lines.append((request, list(teller.lines(request, answered))))
 
     def _rel(self, text: str) -> str:
         return below(self.standing.root, text)
@@ -93,24 +79,9 @@ class Log:
     def told(self, size: int, most: Sequence[int] = ()) -> list[str]:
         """The blocks in about so many characters together, each with at most so many."""
         caps = self._caps(int(ASKS * size))
-        if not any(part.noted for part in self.parts):
-            return self._by_code(size, caps, most)
-        # Beside what the user said, a model's words have room for what code's own words do not say.
-        room = int(NOTES_SHARE * (1 - ASKS) * size)
-        known = terms("\n".join(self._by_code(size - room, caps, most)))
-        for part, chosen in zip(self.parts, _news([p.noted for p in self.parts], known, room, most), strict=True):
-            part.shown = chosen
-        noted = [_noted(part.shown) for part in self.parts]
-        limits = [max(0, limit - len(text)) for limit, text in zip(most, noted, strict=True)] if most else ()
-        told = self._by_code(size - sum(map(len, noted)), caps, limits, terms("\n".join(noted)))
-        return ["\n".join(filter(None, both)) for both in zip(told, noted, strict=True)]
-
-    def _by_code(
-        self, size: int, caps: Mapping[int, int], most: Sequence[int], noted: AbstractSet[str] = frozenset()
-    ) -> list[str]:
         left = size - sum(caps.values()) - 12 * len(caps) - 80 * len(self.parts)
         lines = [entry for part in self.parts for _, found in part.lines for entry in found]
-        chosen = _chosen([self._beside(entry, noted) for entry in lines] if noted else lines, left)
+        chosen = _chosen(lines, left)
         out, at = [], 0
         for number, part in enumerate(self.parts):
             n = sum(len(found) for _, found in part.lines)
@@ -120,16 +91,6 @@ class Log:
             at += n
             out.append(full or self._briefly(part))
         return out
-
-    def _beside(self, entry: LogLine, noted: AbstractSet[str]) -> LogLine:
-        """A line as it is worth beside what a model noted: words that it tells, too, are worth less."""
-        text = entry.texts[0]
-        if not text.startswith("- "):
-            return entry
-        said = self._terms[text] = self._terms.get(text) or terms(text)
-        if len(said & noted) < NOTED_TOO * len(said):
-            return entry
-        return entry._replace(worths=tuple(LESS * worth for worth in entry.worths), needed=False)
 
     def _briefly(self, part: BlockPart) -> str:
         """The least that there is to say, where nothing has room: no block is a mere heading."""
@@ -169,8 +130,7 @@ class Log:
         asks = [r for r, _ in part.lines if r.ask]
         caps = {id(r): min(len(r.ask), 2 * BRIEF_ASK) for r in asks}
         room = int(COARSE * len(full)) - sum(caps.values())
-        noted = _noted(_news([part.shown], set(), int(NOTES_SHARE * room), ())[0])
-        brief = "\n".join(filter(None, (self._text(part, caps, _chosen(own, room - len(noted))), noted)))
+        brief = self._text(part, caps, _chosen(own, room))
         said = (unannounced(step.say) for r, _ in reversed(part.lines) for step in reversed(r.steps))
         changed = dict.fromkeys(c.path for r, _ in part.lines for step in r.steps for a in step.acts for c in a.changes)
         closing = gist(next(filter(None, said), ""), BRIEF_ASK) or (
@@ -207,57 +167,6 @@ class Log:
     def stands(self, size: int, shown: str = "", newest: bool = True) -> str:
         """How things stand at the end of it; `shown` is what stands in the log already."""
         return self.standing.told(size, shown, newest)
-
-
-def _news(
-    parts: Sequence[Sequence[Noted]], known: AbstractSet[str], room: int, most: Sequence[int]
-) -> list[list[Noted]]:
-    """What a model wrote of each part, in so many characters: what says most that is not known comes first.
-
-    Where it has no room, it stands in the last of those parts that have most.
-    """
-    found = list[tuple[float, int, int, int]]()
-    rooms = [int(NOTES_SHARE * limit) for limit in most] or [room] * len(parts)
-    for p, part in enumerate(parts):
-        need = sum(len(line) + NOTED for _, line in part)
-        at = p if need <= rooms[p] else max(range(len(parts)), key=lambda i: (min(rooms[i], need, room), i))
-        for n, (_, line) in enumerate(part):
-            said = terms(line)
-            if (new := len(said - known)) >= NEW_WORDS_SHARE * len(said):
-                found.append((new / (SHARED + len(line)) ** SOFT, at, p, n))
-    kept: list[dict[tuple[int, int], Noted]] = [{} for _ in parts]
-    for _, at, p, n in sorted(found, reverse=True):
-        heading, line = parts[p][n]
-        headings = {told for told, _ in kept[at].values()} if kept[at] else {""}
-        cost = NOTED + (0 if kept[at] else len(NOTED_BY)) + (0 if heading in headings else len(heading) + NOTED)
-        least = min(room, rooms[at]) - cost
-        told = line if len(line) <= least else _beginning(line, least)
-        if told:
-            kept[at][p, n] = heading, told
-            room -= cost + len(told)
-            rooms[at] -= cost + len(told)
-    return [[some[place] for place in sorted(some)] for some in kept]
-
-
-def _beginning(line: str, most: int) -> str:
-    """The first of what an entry says, as much as has room; nothing, if that is none of it."""
-    told, *others = line.split("; ")
-    for part in others:
-        if len(told) + len(part) + 4 > most:
-            break
-        told += f"; {part}"
-    return f"{told} …" if others and len(told) + 2 <= most else ""
-
-
-def _noted(lines: Sequence[Noted]) -> str:
-    """What a model noted and code could check, under its own headings."""
-    out, under = [NOTED_BY] if lines else [], ""
-    for heading, text in lines:
-        if heading != under:
-            out.append(f"  {heading or OTHERS_HEADING}:")
-            under = heading
-        out.append(f"  - {on_one_line(text)}")
-    return "\n".join(out)
 
 
 def _chosen(found: Sequence[LogLine], room: int) -> dict[int, str]:

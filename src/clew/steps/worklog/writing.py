@@ -1,20 +1,19 @@
 """New blocks of the log: what was said in some spans, told in so many tokens."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace as with_
 from typing import Any
 
 from clew.core.bounds import TEXT_READ, newest
 from clew.core.cuts import Stretch
-from clew.core.items import BESIDE, CLAIMS, LOG, SHORT, STANDS, Item, Node
+from clew.core.items import BESIDE, LOG, SHORT, STANDS, Item, Node
 from clew.core.pointers import pointer
 from clew.core.view import Swap
 from clew.facts import sheet
-from clew.facts.claims import to_json
+from clew.facts.chapters import Chapter
 from clew.facts.coverage import ledger, noted
 from clew.steps.lines import omitted, tallies
-from clew.steps.notes.placing import placed
 from clew.steps.worklog.blocks import Block
 from clew.steps.worklog.history import STATE, History
 from clew.steps.worklog.log import Log
@@ -42,37 +41,64 @@ class BlockWriter:
         """The blocks of these spans in so many tokens together, the last with how things stand."""
         history, old = self.history, self.history.old
         originals = [self.view.originals(*span) for span in spans]
-        claims = placed(history.notes.claims, originals, history.told) if history.notes.claims else []
-        following = history.following(spans[-1][1])
-        log = Log(originals, history.since(spans), following, history.between(spans), claims)
+        chapters = [history.chapters.get(span) for span in spans]
+        following, told_of = history.following(spans[-1][1]), {n for n, one in enumerate(chapters) if one}
+        log = Log(originals, history.since(spans), following, history.between(spans), told_of)
         carries = spans[-1][0] > max(old, default=-1)  # the last of them is the last block of all
         told = {*old, *(at for span in spans for at in range(*span))}
         self.anew = None if carries else history.read(told, max(told) + 1)
         focus = self._about([n for nodes in originals for n in nodes], room)
-        found, items = self._fitted(log, spans, room, stands, focus if carries else None, brief)
+        by_models = self._by_models(log, spans, chapters, room, brief)
+        found, items = self._fitted(log, spans, room, stands, focus if carries else None, brief, by_models)
         helps = [history.helps(span, item) for span, item in zip(spans, items, strict=True)]
         if not all(helps):
             left = [span for span, does in zip(spans, helps, strict=True) if does]
             return self.written(left, room, stands, brief) if left else {}
         swaps: dict[Stretch, Swap] = {}
         for n, (span, item, block) in enumerate(zip(spans, items, found, strict=True)):
-            lengths = block.texts if brief else log.levels(log.parts[n], block.texts[0])
-            evidence: dict[str, Any] = {LOG: with_(block, texts=lengths).to_json()}
-            evidence |= {CLAIMS: to_json(claims[n])} if claims and claims[n] else {}
+            chapter = chapters[n]
+            if not chapter and not brief:
+                block = with_(block, texts=log.levels(log.parts[n], block.texts[0]))
+            evidence: dict[str, Any] = {LOG: block.to_json()}
             if carries and n == len(found) - 1:
                 beside = sorted(log.standing.sources() - {node.id for node in originals[n]})
                 evidence |= {STANDS: log.standing.to_json()} | ({BESIDE: beside} if beside else {})
-            paid = None if swaps else history.unpaid
-            evidence |= {"cost": paid.cost} if paid else {}
-            swaps[span] = Swap(*span, [item], evidence, paid.spent if paid else 0)
+            evidence |= {"cost": chapter.cost} if chapter else {}
+            swaps[span] = Swap(*span, [item], evidence, chapter.spent if chapter else 0)
         return swaps
 
+    def _by_models(
+        self, log: Log, spans: Sequence[Stretch], chapters: Sequence[Chapter | None], room: int, brief: bool
+    ) -> dict[int, Block]:
+        """The blocks that models wrote, at the greatest lengths that leave code its share of the room."""
+        found = dict[int, Block]()
+        for n, (part, span, chapter) in enumerate(zip(log.parts, spans, chapters, strict=True)):
+            if chapter:
+                level = len(chapter.texts) - 1 if brief else 0
+                words = chapter.texts, level, part.continued, chapter.author, chapter.findings
+                found[n] = Block(part.first, part.last, self.view.short(*span), *words)
+        sizes = {n: self.meter.item(block.item()).tokens for n, block in found.items()}
+        whole = sum(self.history.tokens_of(span) for span in spans)
+        others = sum(self.history.tokens_of(span) for n, span in enumerate(spans) if n not in found)
+        for n in sorted(found):  # the oldest first
+            while sum(sizes.values()) > room * (1 - others / whole) and (shorter := found[n].lower()):
+                found[n], sizes[n] = shorter, self.meter.item(shorter.item()).tokens
+        return found
+
     def _fitted(
-        self, log: Log, spans: Sequence[Stretch], room: int, stands: int, focus: str | None, brief: bool
+        self,
+        log: Log,
+        spans: Sequence[Stretch],
+        room: int,
+        stands: int,
+        focus: str | None,
+        brief: bool,
+        by_models: Mapping[int, Block],
     ) -> tuple[list[Block], list[Item]]:
         """Blocks, and items that show them, in so many tokens; the last says how things stand, if `focus` is a text."""
         handles, newest = [self.view.short(*span) for span in spans], self.history.is_newest_folded(spans)
-        size, state_size, most = DENSE * room, DENSE * stands, room + stands
+        most, room = room + stands, room - sum(self.meter.item(block.item()).tokens for block in by_models.values())
+        size, state_size = DENSE * max(0, room), DENSE * stands
         found, items = list[Block](), list[Item]()
         limits = [int(BLOCK_SHARE * DENSE * self.history.tokens_of(span)) - HEAD for span in spans]
         limits[-1] -= 0 if focus is None else int(state_size)
@@ -82,8 +108,9 @@ class BlockWriter:
             told = log.told(max(0, int(size) - len(focus or "")), limits)
             short = [log.levels(p, text)[-1] if brief else text for p, text in zip(log.parts, told, strict=True)]
             parts = zip(log.parts, handles, short, strict=True)
-            made = [Block(p.first, p.last, id, (text,), 0, p.continued) for p, id, text in parts]
-            shown = "\n".join(block.texts[0] for block in made)
+            by_code = [Block(p.first, p.last, id, (text,), 0, p.continued) for p, id, text in parts]
+            made = [by_models.get(n, block) for n, block in enumerate(by_code)]
+            shown = "\n".join(block.texts[block.level] for block in made)
             state = "\n".join(filter(None, (log.stands(int(state_size), shown, newest), focus)))
             if focus is None:
                 state = ""
@@ -100,7 +127,7 @@ class BlockWriter:
                 exceeds, least = size, min(state_size, DENSE * self.history.rules_size)
                 state_size = max(least, min(state_size, len(state)) * less)
             # By what was told, not by what might have been: a text need not fill its room.
-            near = min(size, len(shown)) if exceeds else size
+            near = min(size, sum(len(block.texts[0]) for block in by_code)) if exceeds else size
             size = (fits + exceeds) / 2 if fits and exceeds else less * near
         return found, items
 
@@ -134,15 +161,7 @@ class BlockWriter:
         found = noted(ledger(known, self.history.others | told))
         if left := len(nodes) - sum(len(n.item.text) <= TEXT_READ for n in known):
             found["unread"] = left  # items, or the middle of them
-        return {"tally": tally, "coverage": found, **self._read_by_a_model(nodes)}
-
-    def _read_by_a_model(self, nodes: Sequence[Node]) -> dict[str, object]:
-        """What the next fold must know of a model's notes."""
-        unread = [n.id for n in nodes if n.id not in self.history.notes.read]
-        if len(unread) == len(nodes):
-            return {}
-        draft = {"draft": self.history.draft.key} if self.history.draft else {}
-        return {CLAIMS: [], "unread": unread, "trust": round(self.history.notes.trust, 3), **draft}
+        return {"tally": tally, "coverage": found}
 
 
 def summary(nodes: Sequence[Node], size: int) -> str:

@@ -95,6 +95,9 @@ def _quoting(
     those that say how things stood, or quote and do not say whom: they may quote anything that was said before.
     """
     holders = _holders(db, given["owner"], gone)
+    for branch, seq in db.ask("chapters", branches=listed(holders)).fetchall():
+        # A model read more than what it was to write of: code tells of that stretch, if nothing does yet.
+        db.ask("blank_note", branch=branch, seq=seq, note=pack_note("chapter", {"texts": []}))
     after = db.ask("followers", owner=given["owner"], branches=listed(holders)).fetchall()
     telling = {branch for (branch,) in after}  # an answered compaction tells of all sessions before it
     made = [id for edit in _edits(db, telling) for id in edit.stand_ins] if calls else []
@@ -133,7 +136,7 @@ class StoredEdit(NamedTuple):
     def is_vague(self) -> bool:
         """Whether it may quote anything that was said before it."""
         kept = self.note["evidence"]
-        return STANDS in kept or (ASKING in kept and BESIDE not in kept)
+        return STANDS in kept or (ASKING in kept and BESIDE not in kept) or bool((kept.get(LOG) or {}).get("author"))
 
     def is_of(self, gone: set[str]) -> bool:
         """Whether it was made of any of these, or quotes one."""

@@ -1,0 +1,116 @@
+"""What a model answered: its three lengths, or the reason why it is no chapter at all."""
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Literal, NamedTuple, get_args
+
+from clew.steps.chapters.language import language_of
+from clew.steps.chapters.model import Reply
+
+Flaw = Literal["empty", "reasoning only", "tool call", "garbage", "too long", "too short", "language", "echo"]
+FLAWS: tuple[Flaw, ...] = get_args(Flaw)
+
+REPEATED = 4  # times the same line
+CIRCLES = 0.3  # of the lines, said so often: it is going round in circles
+LEAST_SHARE = 1 / 8  # of the size that was asked for, where there is that much to tell
+ECHOED = 3  # lines of the prompt in an answer: it is no answer
+SHORT = 1 / 3  # of the full length, where a model wrote but one
+SMALLER = 0.8  # of the length before it: else a length is left out
+
+_THINKING = re.compile(r"\s*<(think|thinking|analysis|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL)
+_THOUGHT = re.compile(r"\A(?:(?!<think).)*?</(?:think|thinking)>", re.DOTALL)  # without its beginning, as some send it
+_TAG = re.compile(r"</?(line|short|full)>")
+_WRAPPED = re.compile(r"\A\s*(```|~~~)\w*\n(.*)\n\1\s*\Z", re.DOTALL)
+
+
+class Lengths(NamedTuple):
+    """A chapter as its model wrote it."""
+
+    full: str
+    short: str = ""
+    line: str = ""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """From the most to the fewest words, each much shorter than the one before; what a model left out is cut."""
+        short = self.short or first_lines(self.full, int(SHORT * len(self.full)))
+        line = " ".join(self.line.split()) or first_lines(short, 0)
+        found = [self.full]
+        for text in (short, line):
+            if text and len(text) < SMALLER * len(found[-1]):
+                found.append(text)
+        return tuple(found)
+
+
+def lengths(reply: Reply) -> Lengths:
+    """The lengths in a reply. One that was cut off has the shorter ones, which come first, and no full one."""
+    text = spoken(reply.text)
+    found: dict[str, str] = {}
+    tags = list(_TAG.finditer(text))
+    for at, tag in enumerate(tags):
+        if not tag[0].startswith("</"):
+            closed = at + 1 < len(tags)
+            body = text[tag.end() : tags[at + 1].start() if closed else None].strip("\n ")
+            if closed or not reply.cut:
+                found.setdefault(tag[1], body)
+    if not found:
+        return Lengths(whole_lines(text) if reply.cut else text)
+    full = found.get("full") or found.get("short") or found.get("line", "")
+    return Lengths(full, found.get("short", ""), found.get("line", ""))
+
+
+def flaw(reply: Reply, source: int, size: int, asked: str, language: str, count: Callable[[str], int]) -> Flaw | None:
+    """Why a reply is no chapter of a source of so many tokens, asked for in so many; None if it may be one."""
+    text = spoken(reply.text)
+    if not text:
+        if reply.calls:
+            return "tool call"
+        return "reasoning only" if reply.reasoning or reply.text.strip() else "empty"
+    told = lengths(reply).full
+    if rambles(told):
+        return "tool call" if reply.calls else "garbage"
+    own = {line.strip() for line in asked.splitlines() if len(line) > 30}
+    if sum(line.strip() in own for line in text.splitlines()) >= ECHOED:
+        return "echo"
+    tokens = count(told)
+    if tokens >= source:
+        return "too long"
+    if tokens < LEAST_SHARE * min(size, source / 4):
+        return "too short"
+    written = language_of(told)
+    return "language" if language and written and written != language else None
+
+
+def spoken(text: str) -> str:
+    """A reply without what its model thought aloud in tags, and without a fence around all of it."""
+    thought = _THINKING.match(text) or _THOUGHT.match(text)
+    said = text[thought.end() :] if thought else text
+    wrapped = _WRAPPED.match(said)
+    return (wrapped[2] if wrapped and wrapped[1] not in wrapped[2] else said).strip()
+
+
+def rambles(text: str) -> bool:
+    """Whether it says the same line again and again, or is no text."""
+    lines = [line for line in text.splitlines() if len(line) > 12]
+    again = sum(times for times in Counter(lines).values() if times >= REPEATED)
+    if again > CIRCLES * len(lines):
+        return True
+    odd = sum(c == "\ufffd" or (c < " " and c not in "\n\t\r") for c in text)
+    return odd * 50 > len(text)
+
+
+def first_lines(text: str, most: int) -> str:
+    """The first lines of a text in so many characters, and at least one."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    kept = lines[:1]
+    for line in lines[1:]:
+        if sum(map(len, kept)) + len(kept) + len(line) > most:
+            break
+        kept.append(line)
+    return "\n".join(kept)
+
+
+def whole_lines(text: str) -> str:
+    """A text that was cut off, without its last line."""
+    return text.rpartition("\n")[0] or text

@@ -1,0 +1,38 @@
+"""Who may write chapters: anything that reads a stretch of history and gives back what came of that."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from clew.core.items import Frame
+from clew.core.view import View
+from clew.facts.chapters import Written
+from clew.steps.worklog.fold import Asked
+
+
+class Known(NamedTuple):
+    """What a reader of the chapter will know anyway, and what an author may use."""
+
+    titles: Sequence[str] = ()  # what earlier chapters tell, a line each
+    frame: Frame | None = None  # the system prompt and the tools of the conversation
+    after: View | None = None  # a request that shows all of it and was just sent: its model has that in its cache
+
+
+NOTHING_KNOWN = Known()
+
+
+class Author(Protocol):
+    """Whoever writes chapters. Whatever goes wrong is told in what it gives back: code then writes instead."""
+
+    @property
+    def name(self) -> str:
+        """By which a reader is told who wrote it."""
+
+    @property
+    def size(self) -> int:
+        """Tokens that one chapter may take."""
+
+    def refusal(self) -> str:
+        """Why nobody may be asked now; empty if somebody may."""
+
+    async def write(self, asked: Asked, known: Known = NOTHING_KNOWN, focus: str = "") -> Written:
+        """What came of asking for one stretch, with more of what somebody cares for."""

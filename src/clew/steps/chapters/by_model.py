@@ -1,0 +1,207 @@
+"""An author that is a model: it is asked, and code vouches for what it wrote.
+
+Whatever goes wrong, a turn goes on: what no model wrote of is told by code.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from clew import catalog
+from clew.catalog.cost import cost
+from clew.core.items import Frame, Node
+from clew.core.view import View
+from clew.errors import ModelError
+from clew.facts.chapters import Chapter, LeftOut, Written
+from clew.facts.finding import find
+from clew.facts.sheets import voice_of
+from clew.steps.chapters import answers, questions
+from clew.steps.chapters.allowance import Allowance
+from clew.steps.chapters.author import NOTHING_KNOWN, Known
+from clew.steps.chapters.language import language_of
+from clew.steps.chapters.model import Model, Prompt, Reply
+from clew.steps.chapters.vouch import Vouching
+from clew.steps.worklog.fold import Asked
+from clew.steps.worklog.writing import summary
+from clew.tokens import Counter, counter_for
+from clew.tokens.meter import Meter
+
+SIZE = 4_000  # tokens of a chapter, at most
+SECONDS = 120.0  # for one answer
+ANSWER = 3  # times the size that an answer may take: three lengths, and thoughts
+SLACK = 0.9  # of the window: our count may not be the model's own
+LEAST_ROOM_TO_ASK = 500  # tokens of room without which there is no use in asking
+AUTH = 2  # strikes for a key that is not taken: it will not be the next time
+MANY_TOKENS = 8  # exact tokens: with fewer nobody can be judged by them
+UNFOUND_SHARE = 1 / 8  # of them that may stand nowhere: who invents more is not believed in what nobody can check
+VAGUE = 1 / 3  # of the exact tokens that code would tell in as many words
+
+
+@dataclass(slots=True)
+class ByModel:
+    """A model that writes chapters."""
+
+    model: Model
+    size: int = SIZE  # tokens that a chapter may take
+    instructions: str = ""  # the user's own, for every chapter
+    prompt: str = ""  # instead of the one that ships
+    seconds: float = SECONDS  # for one answer
+    allowance: Allowance = field(default_factory=Allowance)
+    progress: Callable[[int, int], None] | None = None  # hears which part of how many is about to be read
+
+    def __repr__(self) -> str:
+        return f"ByModel({self.model.name!r})"
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    def refusal(self) -> str:
+        """Why the model may not be asked now."""
+        return self.allowance.refusal(0, 0, 0)
+
+    async def write(self, asked: Asked, known: Known = NOTHING_KNOWN, focus: str = "") -> Written:
+        """Chapters of a stretch: one, or several if it is longer than the model's window."""
+        work = _Work(self, asked, known, focus)
+        room = int(SLACK * self.model.window) - ANSWER * asked.size - work.counter.text(work.question(asked.size))
+        if known.after is not None and self._may_follow(known.after, asked):
+            await work.ask_after(known.after)
+        elif room < LEAST_ROOM_TO_ASK:
+            work.faults.append("window too small")
+        else:
+            chunks = list(questions.chunks(asked.nodes, room, work.counter.text))
+            for n, chunk in enumerate(chunks, 1):
+                if self.progress:
+                    self.progress(n, len(chunks))
+                await work.ask(chunk)
+        return work.written()
+
+    def _may_follow(self, after: View, asked: Asked) -> bool:
+        """Whether the request can be gone on with: the model has it in its cache, and in it all that is to be read."""
+        shown = {n.id for n in after.nodes}
+        if after.frame.model != self.model.name or not all(n.id in shown for n in asked.nodes):
+            return False
+        meter = Meter(counter_for(self.model.name))
+        whole = meter.frame(after.frame).plus(meter.nodes(after.nodes)).tokens
+        return whole + ANSWER * asked.size <= SLACK * self.model.window
+
+
+class _Work:
+    """The questions about one stretch."""
+
+    def __init__(self, author: ByModel, asked: Asked, known: Known, focus: str) -> None:
+        self.author, self.asked, self.known, self.focus = author, asked, known, focus
+        self.counter: Counter = counter_for(author.model.name)
+        self.language = language_of("\n".join(n.item.text for n in asked.nodes if voice_of(n.item) == "user"))
+        self.chapters: list[Chapter] = []
+        self.left_out: list[LeftOut] = []
+        self.faults: list[str] = []
+        self.calls = self.tokens = self.spent = 0
+        self.cost: float | None = 0.0
+
+    def question(self, size: int) -> str:
+        """What is asked, before any items."""
+        language = self.language or "the language that the person writes in"
+        prompt = self.author.prompt or questions.instruction("chapter")
+        titles = (*self.known.titles, *(chapter.texts[-1] for chapter in self.chapters))
+        return questions.filled(prompt, language, size, titles, self.author.instructions, self.focus)
+
+    async def ask(self, chunk: questions.Chunk) -> None:
+        """Have a chunk read."""
+        size = max(1, self.asked.size * chunk.tokens // max(1, self.asked.tokens, chunk.tokens))
+        system = self.question(size)
+        await self._asked(Prompt(chunk.text, ANSWER * size, system), chunk.nodes, size, system, chunk.tokens)
+
+    async def ask_after(self, after: View) -> None:
+        """Have read what was just sent."""
+        text = questions.following(self.asked.nodes) + self.question(self.asked.size)
+        prompt = Prompt(text, ANSWER * self.asked.size, after=after)
+        sent = sum(self.counter.item(n.item) for n in after.nodes)
+        await self._asked(prompt, self.asked.nodes, self.asked.size, text, sent)
+
+    async def _asked(self, prompt: Prompt, nodes: Sequence[Node], size: int, asked: str, read: int) -> None:
+        allowance = self.author.allowance
+        tokens = read + self.counter.text(asked)
+        if fault := allowance.refusal(self.calls, self.tokens, tokens):
+            if fault not in self.faults:  # once is enough for all that follow
+                self.faults.append(fault)
+            return
+        allowance.begin(tokens)
+        self.calls, self.tokens = self.calls + 1, self.tokens + tokens
+        if fault := await self._answered(prompt, nodes, size, asked):
+            self.faults.append(fault)
+            allowance.fail(AUTH if fault == "auth" else 1)
+        else:
+            allowance.succeed()
+
+    async def _answered(self, prompt: Prompt, nodes: Sequence[Node], size: int, asked: str) -> str:
+        """Ask, and take the answer if it is a chapter; what went wrong, if anything."""
+        try:
+            async with asyncio.timeout(self.author.seconds):
+                reply = await self.author.model(prompt)
+        except TimeoutError:
+            return "timeout"
+        except ModelError as error:
+            return error.fault
+        except Exception as error:  # a model is anybody's code, and a chapter is never worth a turn
+            return type(error).__name__
+        spent, price = self._pay(reply)
+        try:  # in a thread: it may be long
+            wrong, chapter, left_out = await asyncio.to_thread(self._read, reply, nodes, size, asked)
+        except Exception as error:  # whatever a model writes, a chapter is never worth a turn
+            return type(error).__name__
+        self.left_out += left_out
+        if chapter is not None:
+            self.chapters.append(_paid(chapter, spent, price))
+        return wrong
+
+    def _read(
+        self, reply: Reply, nodes: Sequence[Node], size: int, asked: str
+    ) -> tuple[str, Chapter | None, tuple[LeftOut, ...]]:
+        """What is wrong with a reply, or the chapter that it is."""
+        source = sum(self.counter.item(n.item) for n in nodes)
+        if wrong := answers.flaw(reply, source, size, asked, self.language, self.counter.text):
+            return wrong, None, ()
+        vouching = Vouching(nodes, "\n".join((frame_text(self.known.frame), *self.known.titles)))
+        found = [vouching.vouch(text) for text in answers.lengths(reply).texts]
+        full = found[0]
+        left_out = tuple(full.left_out)
+        if full.tokens >= MANY_TOKENS and full.unfound > UNFOUND_SHARE * full.tokens:
+            return "invented", None, left_out
+        if is_vague(full.text, nodes):
+            return "vague", None, left_out
+        kept = [one for one in found if one.text.strip()]
+        if not kept:
+            return "nothing to believe", None, left_out
+        texts, findings = tuple(one.text for one in kept), tuple("\n".join(one.findings) for one in kept)
+        ids = tuple(n.id for n in nodes)
+        return "", Chapter(ids, texts, self.author.name, findings, asked, reply.text), left_out
+
+    def _pay(self, reply: Reply) -> tuple[int, float | None]:
+        spent, prices = reply.spent.input + reply.spent.output, catalog.lookup(self.author.model.name).prices
+        price = cost(prices, reply.spent) if prices else None
+        self.spent += spent
+        self.cost = None if price is None or self.cost is None else self.cost + price
+        return spent, price
+
+    def written(self) -> Written:
+        """What came of it."""
+        told = tuple(self.chapters), self.author.name, self.spent, self.cost
+        return Written(*told, tuple(self.left_out), tuple(self.faults))
+
+
+def _paid(chapter: Chapter, spent: int, price: float | None) -> Chapter:
+    return Chapter(
+        chapter.ids, chapter.texts, chapter.author, chapter.findings, chapter.asked, chapter.answer, spent, price
+    )
+
+
+def is_vague(text: str, nodes: Sequence[Node]) -> bool:
+    """Whether a text has far fewer names and figures than code would tell in as many words."""
+    known = {fact.text for fact in find(summary(nodes, len(text)))}
+    return len(known) >= MANY_TOKENS and len({fact.text for fact in find(text)}) < VAGUE * len(known)
+
+
+def frame_text(frame: Frame | None) -> str:
+    """What a system prompt says: its date, its folder and its names are no inventions."""
+    return "" if frame is None else frame.system

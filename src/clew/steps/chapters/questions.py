@@ -1,0 +1,122 @@
+"""What an author that is a model is asked: all of the nodes, in as many questions as its window needs."""
+
+from collections.abc import Callable, Iterator, Sequence
+from importlib.resources import files
+from typing import NamedTuple
+
+from clew.core.cuts import groups
+from clew.core.items import Item, Node
+from clew.facts.sheets import voice_of
+from clew.steps.lines import amount
+
+TITLES = 30  # earlier chapters whose titles a model is shown
+WORDS = 0.7  # of a token
+SHORT = 1 / 3  # of the full length
+FIRST_WORDS = 80  # characters by which a model finds a message
+WHO = {"user": "person", "said": "assistant", "result": "result"}
+
+
+class Chunk(NamedTuple):
+    """Some nodes in a row, as a model reads them."""
+
+    nodes: tuple[Node, ...]
+    text: str
+    tokens: int
+
+
+def instruction(name: str) -> str:
+    """A prompt as it ships: `chapter`, and what leads to it `after` a request that was just sent."""
+    return (files("clew.steps.chapters") / "prompts" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def filled(
+    prompt: str, language: str, size: int, titles: Sequence[str] = (), instructions: str = "", focus: str = ""
+) -> str:
+    """A prompt with what holds this time."""
+    words = {"{words}": f"{int(WORDS * size):,}", "{short}": f"{int(SHORT * WORDS * size):,}"}
+    for name, value in {"{language}": language, **words}.items():
+        prompt = prompt.replace(name, value)
+    parts = [prompt.rstrip()]
+    if instructions:
+        parts.append(f"The person's standing instructions for this record:\n{_inside(instructions)}")
+    if focus:
+        parts.append(f"This time the person wants above all:\n{_inside(focus)}")
+    if titles:
+        known = (f"- {title}" for title in titles[-TITLES:])
+        parts.append("The record already tells of what came before; do not repeat that:\n" + "\n".join(known))
+    return "\n\n".join(parts)
+
+
+def following(nodes: Sequence[Node]) -> str:
+    """What leads to the prompt where a model has the nodes before it."""
+    first, last = (" ".join(shown(node.item)[1].split())[:FIRST_WORDS] for node in (nodes[0], nodes[-1]))
+    return instruction("after").replace("{first}", first).replace("{last}", last)
+
+
+def chunks(nodes: Sequence[Node], room: int, count: Callable[[str], int]) -> Iterator[Chunk]:
+    """The nodes in order, in as few chunks of about the same size as there can be, none above `room` tokens.
+
+    A call stays with its result. What is longer than a chunk is shown without its middle.
+    """
+    units = [(nodes[start:stop], _text(nodes[start:stop], room, count)) for start, stop in groups(nodes)]
+    sizes = [count(text) + 1 for _, text in units]
+    even = sum(sizes) / max(1, -(-sum(sizes) // room))
+    held, used = list[int](), 0
+    for at, size in enumerate(sizes):
+        if held and (used + size > room or used + size / 2 > even):
+            yield _chunk(units, held, used)
+            held, used = [], 0
+        held.append(at)
+        used += size
+    if held:
+        yield _chunk(units, held, used)
+
+
+def _chunk(units: Sequence[tuple[Sequence[Node], str]], held: Sequence[int], tokens: int) -> Chunk:
+    return Chunk(tuple(n for at in held for n in units[at][0]), "\n".join(units[at][1] for at in held), tokens)
+
+
+def _text(nodes: Sequence[Node], room: int, count: Callable[[str], int]) -> str:
+    """Nodes as text; such as are larger than the room, without the middle of each."""
+    most = max((len(node.item.text) for node in nodes), default=0)
+    while True:
+        text = "\n".join(f"{head}: {_inside(_ends(body, most))}" for head, body in (shown(n.item) for n in nodes))
+        if count(text) < room or most < FIRST_WORDS:
+            return text
+        most //= 2
+
+
+def _ends(text: str, most: int) -> str:
+    """The beginning and the end of a text in so many characters."""
+    if len(text) <= most:
+        return text
+    return f"{text[: most // 2]}\n[… {len(text) - most:,} characters not shown …]\n{text[-(most // 2) :]}"
+
+
+def parts(text: str, size: int) -> Iterator[str]:
+    """A text in parts of at most `size` characters that end with a line, if they can."""
+    start = 0
+    while start < len(text):
+        stop = start + size
+        if stop < len(text):
+            stop = text.rfind("\n", start, stop) + 1 or stop
+        yield text[start:stop]
+        start = stop
+
+
+def shown(item: Item) -> tuple[str, str]:
+    """Who says it, and what: the arguments of a call, a placeholder for a picture."""
+    match item.kind:
+        case "call":
+            return f"call {' '.join(item.name.split())}", item.text
+        case "media" | "opaque":
+            return item.role, f"[{amount(item)}]" if not item.text else f"[{amount(item)}] {item.text}"
+        case "reasoning":
+            return "assistant, thinking", item.text
+        case _:
+            return "system" if item.role == "system" else WHO[voice_of(item)], item.text
+
+
+def _inside(text: str) -> str:
+    """Text whose lines cannot be taken for somebody else's: only who speaks begins at the margin."""
+    return "\n  ".join(text.splitlines())
