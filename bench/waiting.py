@@ -2,8 +2,8 @@
 
 A session in which a turn comes every 10 s and a summariser takes 20 s for an answer; the window is small enough for
 several folds. The seconds are those of a clock that goes on between turns, and in a turn only while nothing but the
-summariser keeps it: what this machine computes does not count. For the step that waits (`WithChapters`) and for drafts in
-the background (`Engine(writer=...)`): the turns whose `prepare` waited for the summariser, those of them below a full
+summariser keeps it: what this machine computes does not count. For the step that waits (`WithChapters`) and for chapters
+in the background (`Settings(author=...)`): the turns whose `prepare` waited for the summariser, those of them below a full
 window, and the longest wait. Wanted: none below a full window.
 """
 
@@ -121,7 +121,7 @@ async def run(name: str, turns: int, background: bool) -> Row:
     await engine.close()
     await store.close()
     folds = [e for e in view.edits if "coverage" in e.evidence]
-    noted = sum("claims" in e.evidence for e in folds)
+    noted = sum(bool(e.evidence.get("log", {}).get("author")) for e in folds)
     return Row(name, len(folds), len(model.prompts), noted, tuple(waits), early)
 
 

@@ -10,6 +10,7 @@ from clew.adapters.middle import Middle
 from clew.core.limits import Budget
 from clew.core.view import View, fold
 from clew.errors import BadRequest, ModelError
+from clew.facts.chapters import Written
 from clew.steps.chapters.by_model import ByModel
 from clew.steps.chapters.model import Prompt, Reply
 from clew.testing import ScriptedModel, view_of, write_chapter
@@ -55,11 +56,11 @@ async def test_the_tail_leaves_room_in_a_small_window() -> None:
 
 
 async def test_a_model_is_asked_about_all_of_it_and_what_came_of_it_is_told() -> None:
-    model, drafts = ScriptedModel(write_chapter), list[Draft]()
+    model, drafts = ScriptedModel(write_chapter), list[Written]()
     await Middle(500, 400, author=ByModel(model), told=drafts.append)(talk(40), WIDE)
     assert all(f"module_{n}" in model.prompts[0].text for n in range(1, 36))
     assert drafts[0].faults == ()
-    assert drafts[0].claims
+    assert drafts[0].chapters
 
 
 def shout(text: str) -> str:
@@ -107,26 +108,28 @@ async def test_what_cannot_be_asked_is_refused() -> None:
         askable(42)
 
 
-@pytest.mark.parametrize(
-    ("written", "told", "dropped"),
-    [
-        (
-            "The slowness of module_7 comes from file_7.py, which it reads twice. It runs on host-99.example.",
-            "The slowness of module_7 comes from file_7.py, which it reads twice.",
-            ["invented"],
-        ),
-        (
-            "# What we know\n\n1. **module_9 reads file_9.py twice**\n- module_12 is slow, too\n\n```\nx\n```",
-            "module_12 is slow, too",
-            [],
-        ),
-    ],
-    ids=["prose", "markdown"],
-)
-async def test_what_a_model_writes_in_its_own_way_stands_there(written: str, told: str, dropped: list[str]) -> None:
-    drafts = list[Draft]()
-    step = Middle(500, 750, author=ByModel(ScriptedModel(lambda _: written), 750), told=drafts.append)
+async def test_what_a_model_writes_in_its_own_way_stands_there_word_for_word() -> None:
+    told = "\n".join(
+        [
+            "# What we know",
+            "",
+            *(f"{n}. **module_{n} reads file_{n}.py twice**" for n in range(1, 9)),
+            "",
+            "```",
+            "x",
+            "```",
+        ]
+    )
+    drafts = list[Written]()
+    step = Middle(500, 750, author=ByModel(ScriptedModel(lambda _: told), 750), told=drafts.append)
     after = await step(talk(40), WIDE)
-    assert f"  - {told}" in after.nodes[2].item.text
-    assert "host-99" not in after.nodes[2].item.text
-    assert [why for why, _ in drafts[0].dropped] == dropped
+    assert all(f"  {line}".rstrip() in after.nodes[2].item.text for line in told.splitlines())
+    assert drafts[0].left_out == ()
+
+
+async def test_what_nobody_said_is_named_below_it() -> None:
+    told = "\n".join(f"module_{n} is slow because file_{n}.py is read twice by it." for n in range(7, 19))
+    lies = f"{told}\nIt all runs on host-99.example now."
+    step = Middle(500, 750, author=ByModel(ScriptedModel(lambda _: lies), 750))
+    after = await step(talk(40), WIDE)
+    assert "\nNot found in the originals: host-99.example" in after.nodes[2].item.text

@@ -11,7 +11,7 @@ import pytest
 
 from clew import SQLite
 from clew.config import engine, load
-from clew.config.wiring import writer
+from clew.config.wiring import author
 from clew.core.items import Frame
 from clew.errors import BadConfig
 from clew.llm import read
@@ -61,7 +61,7 @@ async def test_the_window_of_the_page_holds_for_the_agent_and_for_notes(name: st
     config = load({"HOME": str(tmp_path), "CLEW_CONFIG": str(tmp_path / "config.toml")}, tmp_path)
     made = engine(config, SQLite(":memory:"))
     assert (await made.limits.windows.model("", Frame("openai_chat", name))).window == 32_768
-    notes = writer(config)
+    notes = author(config)
     assert notes is not None
     assert notes.model.window == 32_768
     await made.close()

@@ -1,14 +1,6 @@
 """A chapter: a stretch of history in the words of a model, as code vouches for them."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
-
-
-class LeftOut(NamedTuple):
-    """A line that a model wrote and nobody reads: it claims for the user what they did not say."""
-
-    why: str
-    line: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,5 +25,5 @@ class Written:
     model: str = ""
     spent: int = 0  # tokens, also of answers that are not used
     cost: float | None = 0.0  # US dollars
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()  # lines that stand nowhere: why, and what they say
     faults: tuple[str, ...] = ()  # why an answer is not used, or nobody was asked

@@ -12,7 +12,7 @@ from clew.catalog.cost import cost
 from clew.core.items import Frame, Node
 from clew.core.view import View
 from clew.errors import ModelError
-from clew.facts.chapters import Chapter, LeftOut, Written
+from clew.facts.chapters import Chapter, Written
 from clew.facts.finding import find
 from clew.facts.sheets import voice_of
 from clew.steps.chapters import answers, questions
@@ -20,7 +20,7 @@ from clew.steps.chapters.allowance import Allowance
 from clew.steps.chapters.author import NOTHING_KNOWN, Known
 from clew.steps.chapters.language import language_of
 from clew.steps.chapters.model import Model, Prompt, Reply
-from clew.steps.chapters.vouch import Vouching
+from clew.steps.chapters.vouch import LeftOut, Vouching
 from clew.steps.worklog.fold import Asked
 from clew.steps.worklog.writing import summary
 from clew.tokens import Counter, counter_for

@@ -1,0 +1,279 @@
+"""What code vouches for in a model's account of a stretch: its words stand, and what nobody said is named below them.
+
+Exact tokens that stand nowhere in the originals are named, and so is what only tools named. Left out are lines that
+give the user a permission, a refusal or a rule which they did not type, and orders to the reader that come from tools.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from importlib.resources import files
+from typing import Literal, NamedTuple
+
+from clew.clients.voices import parts_of
+from clew.core.items import Item, Node
+from clew.facts.sheets import voice_of
+from clew.steps.chapters.exact import ExactToken, Originals, said_by, stems, tokens, written
+from clew.text.framing import neutral, seen, shown
+from clew.text.quoting import unvoiced
+
+NOT_FOUND = "Not found in the originals: "
+BY_TOOLS = "Named only by tools: "
+MOST_NAMED = 30  # not found: those that are named one by one
+MOST_BY_TOOLS = 10
+SHARED = 1 / 3  # of a claim's words stand in the sentence that it is taken from: the others paraphrase it
+REPEATED = 0.6  # of an order's words stand in one line of a result
+SHORT_ANSWER = 80  # characters: a yes or no, which is about the question before it
+QUESTION = 600  # characters at the end of what was said before an answer
+CAPITALS = 0.12  # of the words inside sentences: where more begin with a capital, it does not mean a name
+
+_CLAIMS = tomllib.loads(files("clew.steps.chapters").joinpath("claims.toml").read_text(encoding="utf-8"))
+
+
+def _any(name: str) -> str:
+    return f"(?:{'|'.join(_CLAIMS[name])})"
+
+
+_PERSON, _SIGNED = rf"\b{_any('person')}(?:['’]s)?", _any("person_in_signs")
+_GRANTS, _BINDS = _any("grants"), _any("binds")
+_LITTLE = r"(?:[\w'’-]{1,30}[ ,]{1,2}){0,5}?"
+_PERMISSION = re.compile(
+    rf"(?i){_PERSON}\s{_LITTLE}(?:{_GRANTS}|{_any('refuses')})"
+    rf"|{_PERSON}\s{_LITTLE}{_any('confirms')}(?=[^.!?;\n]{{0,80}}\b{_any('may')}\b)"
+    rf"|\b{_GRANTS}\w{{0,6}}\s(?:by|vo[mn]|par|por|da)\s(?:\w{{1,4}}['’ ])?{_PERSON}"
+    rf"|\b(?:by|vo[mn]|par|por|da)\s(?:\w{{1,4}}['’ ])?{_PERSON}\s{_LITTLE}{_GRANTS}"
+    rf"|\b{_any('approved')}|{_any('approved_in_signs')}"
+    rf"|{_SIGNED}[^。.!?;\n]{{0,12}}(?:{_any('grants_in_signs')}|{_any('refuses_in_signs')})"
+)
+_RULE = re.compile(
+    rf"(?i){_PERSON}\s(?:\w{{1,20}}\s){{0,2}}?{_any('prefers')}|{_PERSON}\b(?=[^.!?;\n]{{0,120}}\b{_BINDS})"
+    rf"|{_SIGNED}(?=[^。!?;\n]{{0,60}}{_any('binds_in_signs')})"
+)
+_REFUSES = re.compile(rf"(?i)\b{_any('refuses')}|{_any('refuses_in_signs')}")
+_ORDER = re.compile(rf"(?i)(?:^\W{{0,9}}|[.!?:;–—-]\s)(?:{_any('orders')})|{_any('orders_in_signs')}")
+_ACT = re.compile(
+    rf"(?i)^[\W\d]{{0,9}}(?:(?:now|then|first|immediately|next)[, ]{{1,2}})?"
+    rf"(?:{_any('acts')}\b|{_any('acts_in_signs')})"
+)
+_NEXT = re.compile(rf"(?i)(?<![a-z]){_any('next')}")
+_DENIES = re.compile(rf"(?i)\b{_any('denies')}\b|n['’]t\b|{_any('denies_in_signs')}")
+_ASSENT = re.compile(rf"(?i)^\W{{0,9}}(?:{_any('assents')}\b|{_any('assents_in_signs')})")
+_COMMAND = re.compile(rf"(?:sudo |\$ )?(?:{_any('programs')}\s\S|[a-z][\w.-]*\s(?:\S+\s){{0,3}}--?[a-zA-Z])")
+_SPEAKING = stems(_CLAIMS["speaking"])
+# What somebody asked for once is a request.
+_ASKED = re.compile(
+    r"(?i)^\W{0,9}(?:\d{1,2}[.)]\s)?(?:the\s)?\w{1,20}\s(?:asked|requested|wanted|asks|wants)\s(?:\w{1,20}\s)?"
+    r"(?:to|for|if|whether|why|how|what)\b"
+)
+_HEADING = re.compile(
+    r"\s{0,3}(?:#{1,6}\s|\*\*[^*\n]{1,80}\*\*:?\s*$|【|\d{1,2}\.\s[^.\n]{1,60}:?$|[^\n:]{1,60}:\s*$"
+    r"|[A-Z][A-Z /()-]{2,60}$)"
+)
+_SENTENCE = re.compile(r"(?<=[.!?;])\s|(?<=。)|\n")
+_CODE = re.compile(r"`([^`\n]{3,200})`")
+_ACCOUNT = re.compile(r"[A-Z][A-Z0-9]{1,9}-\d{1,12}|#?\d{6,20}")
+_HOST = re.compile(
+    r"(?:[\w-]{1,60}\.){1,6}(?:com|org|net|io|dev|app|ai|co|de|fr|es|uk|ru|cn|jp|eu|info|biz|xyz|example|test|local|internal)"
+)
+_PACKAGE = re.compile(r"(?<![\w./@-])(?:@[a-z][\w.-]{0,60}/[a-z][\w.-]{0,60}|[a-z][\w.-]{1,60}(?:==|@)\d[\w.]{0,20})")
+_PROPER = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]{2,}\b(?!['’]?[A-Z(_./])")
+_INSIDE = re.compile(r"(?<=[a-zà-ÿ] )[^\W\d_]{3,}")
+
+
+class LeftOut(NamedTuple):
+    """A line that does not stand, and why."""
+
+    why: Literal["permission", "rule", "order"]
+    line: str
+
+
+class Vouched(NamedTuple):
+    """A model's words as they stand, and what code found about them."""
+
+    text: str
+    findings: tuple[str, ...]
+    left_out: tuple[LeftOut, ...]
+    tokens: int  # exact ones that were compared
+    unfound: int  # of which so many stand nowhere
+
+
+class Vouching:
+    """The originals of one stretch, as evidence; made once, for each length of its text.
+
+    `beside` is what stands beside the history, such as the system prompt: its date, folder and names are no inventions.
+    """
+
+    def __init__(self, nodes: Sequence[Node], beside: str = "") -> None:
+        self._items = [node.item for node in nodes if node.item.kind != "summary"]
+        self._texts = [said_by(item.text, item.name if item.kind == "call" else "") for item in self._items]
+        self._beside = beside
+        self._originals = Originals(self._texts, beside)
+        self._results = {n for n, item in enumerate(self._items) if voice_of(item) == "result"}
+
+    def vouch(self, text: str) -> Vouched:
+        """The words that stand, whole and in order, and the findings."""
+        kept, left_out = list[str](), list[LeftOut]()
+        unfound, by_tools = dict[str, None](), dict[str, None]()
+        compared = missing = 0
+        names = _capitals_mean_names(text)
+        under = ""
+        for line in unvoiced(neutral(text)).split("\n"):
+            is_heading = bool(_HEADING.match(line))
+            under = line if is_heading else under
+            if not is_heading and (why := self._doubt(line, under)):
+                left_out.append(LeftOut(why, line.strip()))
+                continue
+            kept.append(line)
+            fitting = self._originals.fitting(stems(line))
+            for token in (*tokens(line), *(_proper(line) if names else ())):
+                compared += 1
+                where = self._originals.where(token, fitting)
+                if not where:
+                    missing += 1
+                    unfound[written(token)] = None
+                elif where <= self._results and _is_told(token):
+                    whole = self._originals.where(token, None)
+                    by_tools.update({written(token): None} if whole <= self._results else {})
+            by_tools.update(dict.fromkeys(self._commands(line)))
+        found = [(NOT_FOUND, list(unfound), MOST_NAMED), (BY_TOOLS, list(by_tools), MOST_BY_TOOLS)]
+        findings = tuple(title + _listed(names_, most) for title, names_, most in found if names_)
+        return Vouched("\n".join(kept), findings, tuple(left_out), compared, missing)
+
+    def _commands(self, line: str) -> Iterator[str]:
+        """Commands in code marks, and packages, that only tools named."""
+        spans = [code for code in _CODE.findall(line) if _COMMAND.match(code)]
+        for name in (*spans, *_PACKAGE.findall(line)):
+            said = _spaced(name)
+            if said in self._tools_text and said not in self._own_text:
+                yield f"`{name}`"
+
+    # --- whose words ------------------------------------------------------------------------------------------------
+
+    def _doubt(self, line: str, under: str) -> Literal["permission", "rule", "order", ""]:
+        """Why a line does not stand; nothing if it does."""
+        looks = seen(shown(line))
+        for sentence in filter(None, _SENTENCE.split(looks)):
+            if _PERMISSION.search(sentence):
+                if not self._is_typed(sentence, permission=True):
+                    return "permission"
+            elif (
+                _RULE.search(sentence) and not _ASKED.match(sentence) and not self._is_typed(sentence, permission=False)
+            ):
+                return "rule"
+        ordered = _ORDER.search(looks) or (_ACT.search(looks) and not _NEXT.search(under))
+        return "order" if ordered and self._is_a_tools(looks) else ""
+
+    def _is_typed(self, claim: str, permission: bool) -> bool:
+        """Whether a sentence that the user typed says about this: a third of its words, and as much of a no."""
+        said = stems(claim) - _SPEAKING
+        if not said:
+            return True  # it claims nothing in particular
+        if any(token.kind != "number" and not self._is_own(token) for token in tokens(claim)):
+            return False  # about something that only tools named
+        denied = bool(_DENIES.search(claim)) or bool(_REFUSES.search(claim))
+        least = min(len(said), max(2, round(SHARED * len(said))))
+        for words, denies, pasted in self._sentences:
+            fits = denied == denies and not pasted if permission else denied <= denies
+            if fits and len(said & words) >= least:
+                return True
+        return False
+
+    def _is_own(self, token: ExactToken) -> bool:
+        where = self._originals.where(token, None)
+        return not where or not where <= self._results
+
+    def _is_a_tools(self, line: str) -> bool:
+        """Whether a line of a result has most of its words, some of which nobody else said."""
+        said = stems(line)
+        if len(said) < 2:
+            return False
+        own, tools = self._voices
+        only = (said & tools) - own
+        if not only and not any(not self._is_own(token) for token in tokens(line)):
+            return False
+        least = max(2, REPEATED * len(said))
+        return any(len(said & stems(row)) >= least for n in self._having(only or said) for row in _rows(self._texts[n]))
+
+    def _having(self, words: set[str]) -> list[int]:
+        fitting = self._originals.fitting(words) or set()
+        return sorted(fitting & self._results)
+
+    @cached_property
+    def _sentences(self) -> list[tuple[set[str], bool, bool]]:
+        """The words of sentences that the user typed, one and two in a row; whether they deny; whether they are pasted.
+
+        A short answer has the words of what it answers.
+        """
+        found, before = [], ""
+        for item in self._items:
+            if item.role == "assistant" and item.kind == "text":
+                before = item.text[-QUESTION:]
+            for part, pasted in _typed(item):
+                pieces = [piece for piece in _SENTENCE.split(seen(shown(part))) if piece and piece.strip()]
+                if not pasted and len(part) <= SHORT_ANSWER and (_ASSENT.match(part) or _DENIES.search(part)):
+                    found.append((stems(f"{before} {part}"), bool(_DENIES.search(part)), False))
+                for n, piece in enumerate(pieces):
+                    both = f"{piece} {pieces[n + 1]}" if n + 1 < len(pieces) else piece
+                    found.append((stems(piece), bool(_DENIES.search(piece)), pasted))
+                    found.append((stems(both), bool(_DENIES.search(both)), pasted))
+        return found
+
+    @cached_property
+    def _voices(self) -> tuple[set[str], set[str]]:
+        """The words of user, assistant and frame, and those of tools."""
+        own, tools = stems(self._beside), set[str]()
+        for n, text in enumerate(self._texts):
+            if n in self._results:
+                tools |= stems(text)
+            else:
+                own |= stems(text)
+        return own, tools
+
+    @cached_property
+    def _own_text(self) -> str:
+        others = (text for n, text in enumerate(self._texts) if n not in self._results)
+        return _spaced("\n".join((self._beside, *others)))
+
+    @cached_property
+    def _tools_text(self) -> str:
+        return _spaced("\n".join(self._texts[n] for n in sorted(self._results)))
+
+
+def _typed(item: Item) -> Iterator[tuple[str, bool]]:
+    """What the user typed of an item, part by part, and whether it may be pasted; never what is quoted or fenced."""
+    if item.role == "user" and item.kind == "text":
+        for part in parts_of(item):
+            if part.kind in ("typed", "copy", "pasted"):
+                yield item.text[part.start : part.stop].strip(), part.kind == "pasted"
+
+
+def _rows(text: str) -> Iterable[str]:
+    """Lines of a result; one that is a whole page by its sentences."""
+    for row in text.replace("\\n", "\n").split("\n"):
+        yield from [row] if len(row) < 400 else _SENTENCE.split(row)
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.replace("\\n", " ").replace('\\"', '"').split())
+
+
+def _is_told(token: ExactToken) -> bool:
+    """Whether somebody may be sent to it: an address, a host, a number of an account or a ticket."""
+    return token.kind in ("url", "email") or bool(_ACCOUNT.fullmatch(token.text) or _HOST.fullmatch(token.text.lower()))
+
+
+def _capitals_mean_names(text: str) -> bool:
+    """Whether capitals are rare inside the sentences of a text, as they are not in German or in titles."""
+    inside = _INSIDE.findall(text)
+    return len(inside) > 20 and sum(word[0].isupper() for word in inside) < CAPITALS * len(inside)
+
+
+def _proper(line: str) -> Iterator[ExactToken]:
+    """Names of people and places in a line."""
+    return iter(())
+
+
+def _listed(names: Sequence[str], most: int) -> str:
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
