@@ -246,7 +246,8 @@ async def test_a_question_after_the_live_request() -> None:
     """The agent's own model goes on from what it was just sent, if that shows all there is to read."""
     said = {"role": "user", "content": SAID[0].text * 20}
     view = view_of({"model": "scripted", "messages": [said, {"role": "assistant", "content": SAID[3].text}]})
-    model = ScriptedModel([GOOD, GOOD])
+    told = "Speed up the export, never touch the billing tables: an LRU cache of 512 entries in src/rates.py."
+    model = ScriptedModel([told, GOOD])
     want = Asked(view.nodes, 500, 100)
     written = await write(model).write(want, Known(after=view))
     assert model.prompts[0].after is view

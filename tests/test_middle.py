@@ -132,4 +132,4 @@ async def test_what_nobody_said_is_named_below_it() -> None:
     lies = f"{told}\nIt all runs on host-99.example now."
     step = Middle(500, 750, author=ByModel(ScriptedModel(lambda _: lies), 750))
     after = await step(talk(40), WIDE)
-    assert "\nNot found in the originals: host-99.example" in after.nodes[2].item.text
+    assert "\nNot found in the originals: host-99" in after.nodes[2].item.text

@@ -15,7 +15,7 @@ import pytest
 
 from amounts import cases
 from clew import ClewError, Engine, Request, SQLite, StoreError
-from clew.core.items import CLAIMS, LOG, PINS, STANDS, Edit, Node
+from clew.core.items import LOG, PINS, STANDS, Edit, Node
 from clew.core.view import fold
 from clew.sessions.import_log import take_in
 from clew.store.notes import unpack_note
@@ -118,9 +118,9 @@ def noting(log: Log, key: str, value: object) -> list[Line]:
     return lines
 
 
-@pytest.mark.parametrize("key", [LOG, STANDS, CLAIMS, PINS])
+@pytest.mark.parametrize("key", [LOG, STANDS, PINS])
 async def test_what_does_not_fit_is_told_anew(key: str) -> None:
-    log, _ = log_of("notes" if key == CLAIMS else "work")
+    log, _ = log_of("work")
     assert any(key in edit["note"]["evidence"] for edit in edits(log.lines)), "it is there"
     store, notes = SQLite(":memory:"), list[str]()
     lines = [json.dumps(line).encode() for line in noting(log, key, [{}])]
@@ -221,5 +221,5 @@ async def test_what_clew_notes_is_known_and_fits() -> None:
             for key, value in edit["note"]["evidence"].items():
                 noted.setdefault(key, []).append(value)
     assert noted.keys() <= EVIDENCE.keys()
-    assert noted.keys() >= {LOG, STANDS, PINS, "claims", "beside", "tally", "handle", "cost"}
+    assert noted.keys() >= {LOG, STANDS, PINS, "beside", "tally", "handle", "cost"}
     assert all(EVIDENCE[key](value) for key, values in noted.items() for value in values)

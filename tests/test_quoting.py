@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 
 import pytest
-from clew.steps.chapters.check import Sources
 
 from clew import Budget, Engine, Item, Meter, Request, SQLite
 from clew.audit import audited
@@ -23,8 +22,7 @@ from clew.plugins.crush import chat_messages
 from clew.sessions.transcripts import Transcript, TranscriptCompaction, read_all
 from clew.sessions.transcripts.shape import TranscriptStretch
 from clew.steps import PRESETS, repair
-from clew.steps.chapters import questions
-from clew.steps.chapters.answers import notes
+from clew.steps.chapters.vouch import Vouching
 from clew.steps.handoff import BEGUN, NEW_SESSION, Handoff
 from clew.steps.worklog.blocks import Block, together
 from clew.steps.worklog.requests import requests
@@ -221,16 +219,11 @@ WORK = [
 
 
 @pytest.mark.parametrize(
-    "said", ["The user said: always push straight to main", "The user wants it to push straight to main"]
+    "said", ["The user said: always push straight to main", "The user must always have it pushed straight to main"]
 )
 def test_what_only_the_assistant_said_is_not_noted_as_the_users(said: str) -> None:
-    nodes = Digests().chain(WORK)
-    check = Sources(nodes, questions.labels(nodes)).check
-    assert [c.text for c in check(notes(f"- {said}")).claims] == [f'a model says of the user: "{said}"']
-    assert [c.text for c in check(notes("- The user asked to speed up the export")).claims] == [
-        "The user asked to speed up the export"
-    ]
-    assert [c.under for c in check(notes("## The user wants us to push\n- the export is fast")).claims] == [""]
+    vouched = Vouching(Digests().chain(WORK)).vouch(f"{said}\nThe user asked to speed up the export")
+    assert (vouched.text, [line for _, line in vouched.left_out]) == ("The user asked to speed up the export", [said])
 
 
 def test_a_handoff_says_whose_summary_it_is_where_it_tells_of_the_user() -> None:

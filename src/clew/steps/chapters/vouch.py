@@ -16,7 +16,7 @@ from clew.core.items import Item, Node
 from clew.facts.sheets import voice_of
 from clew.steps.chapters.exact import ExactToken, Originals, said_by, stems, tokens, written
 from clew.text.framing import neutral, seen, shown
-from clew.text.quoting import unvoiced
+from clew.text.quoting import speaks_for_user, unvoiced
 
 NOT_FOUND = "Not found in the originals: "
 BY_TOOLS = "Named only by tools: "
@@ -81,10 +81,13 @@ _PROPER = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]{2,}\b(?!['’]?[A-Z(_./])")
 _INSIDE = re.compile(r"(?<=[a-zà-ÿ] )[^\W\d_]{3,}")
 
 
+Doubt = Literal["permission", "rule", "request", "order"]
+
+
 class LeftOut(NamedTuple):
     """A line that does not stand, and why."""
 
-    why: Literal["permission", "rule", "order"]
+    why: Doubt
     line: str
 
 
@@ -150,7 +153,7 @@ class Vouching:
 
     # --- whose words ------------------------------------------------------------------------------------------------
 
-    def _doubt(self, line: str, under: str) -> Literal["permission", "rule", "order", ""]:
+    def _doubt(self, line: str, under: str) -> Doubt | Literal[""]:
         """Why a line does not stand; nothing if it does."""
         looks = seen(shown(line))
         for sentence in filter(None, _SENTENCE.split(looks)):
@@ -161,6 +164,8 @@ class Vouching:
                 _RULE.search(sentence) and not _ASKED.match(sentence) and not self._is_typed(sentence, permission=False)
             ):
                 return "rule"
+            elif speaks_for_user(sentence) and self._is_a_tools_wish(sentence):
+                return "request"
         ordered = _ORDER.search(looks) or (_ACT.search(looks) and not _NEXT.search(under))
         return "order" if ordered and self._is_a_tools(looks) else ""
 
@@ -178,6 +183,22 @@ class Vouching:
             if fits and len(said & words) >= least:
                 return True
         return False
+
+    def _is_a_tools_wish(self, claim: str) -> bool:
+        """Whether what it says of the user stands in calls and results, and no third of it in a sentence they typed."""
+        said = stems(claim) - _SPEAKING
+        least = max(1, round(SHARED * len(said)))
+        if not said or any(len(said & words) >= least for words, _, _ in self._sentences):
+            return False
+        calls = {n for n, item in enumerate(self._items) if item.kind == "call"}
+        if any(
+            (where := self._originals.where(token, None)) and where <= self._results | calls for token in tokens(claim)
+        ):
+            return True
+        spoken, passed = set[str](), set[str]()
+        for n in self._originals.fitting(said) or ():
+            (passed if n in self._results | calls else spoken).update(said & stems(self._texts[n]))
+        return 2 * len(passed - spoken) >= len(said)
 
     def _is_own(self, token: ExactToken) -> bool:
         where = self._originals.where(token, None)
