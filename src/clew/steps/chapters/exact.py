@@ -19,6 +19,8 @@ from clew.text.words import COMMON, SIGNS, leaves
 ATOMS = 12  # parts of a name that are looked at one by one
 STEM = 5  # letters by which a word is the same word
 ROUNDINGS = 200  # values that one rounded number is compared with
+CAPITALS = 0.2  # of the words inside sentences: where more begin with one, it does not mean a name
+_ENDINGS = ("s", "es", "ed", "ing", "er", "en")  # of a name that is used as a word
 YEARS = range(1600, 2100)
 
 # Words that hold a sentence together, and nothing more.
@@ -81,7 +83,7 @@ _SCANNED = re.compile(
     r"|(?P<time>(?<![\w:.])\d\d?(?:[:hH]\d\d(?!\d)(?::\d\d)?(?:\s?[aApP]\.?[mM]\b)?"
     r"|\s?(?:[aApP]\.?[mM]\b|[uU]hr\b|o['’]clock|[点點時时시](?:\s?\d\d?\s?分)?)))"
     r"|(?P<number>(?<![\w.])[$€£¥]?(?:\d{1,3}(?:[,.'\u2009\u202f ]\d{3})+(?!\d)|\d+)(?:[.,]\d{1,9})?"
-    rf"(?:\s?(?:{_UNIT}))?(?![\w%]|[-./@]\w))"
+    rf"(?:\s?(?:[万萬亿億千]|(?:{_UNIT})(?!\w)))?(?![A-Za-z0-9_%]|[-./@]\w))"
     r"|(?P<chunk>(?:[#~.@/$]|-(?=[-A-Za-z])){0,9}\w[\w./@+~-]*)"
 )
 _APART = re.compile(r"(?<=[\u0e00-\uffff])(?=[!-~])|(?<=[!-~])(?=[\u0e00-\uffff])")
@@ -89,11 +91,16 @@ _TOGETHER = re.compile(r"(?<=[\u0e00-\uffff]) (?=[!-~])|(?<=[!-~]) (?=[\u0e00-\u
 _ATOM = re.compile(r"[_-]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[^\W\d])(?=\d)|(?<=\d)(?=[^\W\d])")
 _JOINT = re.compile(r"[/.@:+~#$?&=%]+")
 _DIGITS = re.compile(r"\d+")
+_SPACED = re.compile(r"\d \d")
 _FIGURE = re.compile(r"\d(?:[\d.,'\u2009\u202f ]*\d)?")
 _VALUE = re.compile(r"\d+(?:[.,]\d+)?")
 _CHAIN = re.compile(r"\d+(?:\.\d+)+")
 _RANGE = re.compile(r"\d[\d.,]*(?:[-/]\d[\d.,]*)+")
 _ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)?")
+_INSIDE = re.compile(r"(?<=[a-zà-ÿ,] )[^\W\d_]{3,}")
+_BOLD = re.compile(r"\*\*[^*\n]{1,200}\*\*|`[^`\n]{1,200}`")
+_LISTED = re.compile(r"\s{0,20}\d{1,3}[.)]\s")  # the number of a line in a list
+_PROPER = re.compile(r"(?<=[a-zà-ÿ,] )[A-Z][a-zà-ÿ]{3,}\b(?![\w_/.(*:-])")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _MARKED = re.compile(r"`[^`\n]*`")
 _ABOUT = re.compile(
@@ -155,37 +162,33 @@ class Originals:
 
     def __init__(self, texts: Sequence[str], beside: str = "") -> None:
         self._at: defaultdict[str, list[int]] = defaultdict(list)
-        self._words: defaultdict[str, list[int]] = defaultdict(list)
         known: dict[str, frozenset[str]] = {}
         for n, text in enumerate((beside, *texts), -1):
             text = plain(text)
             for key in _keys(text, known):
                 self._at[key].append(n)
             for stem in {s for word in set(_LETTERS.findall(text.lower())) for s in _stems(word)}:
-                self._words[stem].append(n)
+                self._at[f"w{stem}"].append(n)
         self.size = len(texts)
         self._values = sorted({float(key[1:]) for key in self._at if key[0] == "n"})
         self._hashes = sorted(key[1:] for key in self._at if key[0] == "s" and SHA.fullmatch(key[1:]))
 
     def fitting(self, words: set[str]) -> set[int] | None:
         """The nodes that have one of these words, and their neighbours; None: all of them."""
-        found = [self._words[word] for word in words if word in self._words]
+        found = [self._at[key] for word in words if (key := f"w{word}") in self._at]
         if not found:
             return None
         return {-1}.union(*((n - 1, n, n + 1) for some in found for n in some))
 
     def where(self, token: ExactToken, fitting: set[int] | None) -> set[int]:
-        """The nodes in which a token stands, of those that fit; empty: nowhere."""
+        """The nodes in which a token stands, of those that fit; empty: nowhere. A day holds for all that follows it."""
         found = set[int]()
+        fitting = None if token.kind in ("date", "time", "proper") else fitting
         for here, anywhere in (*token.ways, *self._rounded(token), *self._begun(token)):
             if all(key in self._at for key in (*here, *anywhere)):
                 nodes = set.intersection(*(set(self._at[key]) for key in here))
                 found |= nodes if fitting is None else nodes & fitting
         return found
-
-    def has(self, word: str) -> bool:
-        """Whether a word stands anywhere."""
-        return f"s{word.lower()}" in self._at or all(stem in self._words for stem in _stems(word.lower()))
 
     def _rounded(self, token: ExactToken) -> Iterator[Way]:
         for least, most in token.rounded:
@@ -273,7 +276,7 @@ def _squashed(name: str) -> str:
 
 def tokens(line: str) -> Iterator[ExactToken]:
     """The exact tokens of a line, in order."""
-    line = plain(line)
+    line = _LISTED.sub("", plain(line), count=1) if _LISTED.match(line) else plain(line)
     marks = [(m.start(), m.end()) for m in _MARKED.finditer(line)]
     for match in _SCANNED.finditer(line):
         kind, chunk = str(match.lastgroup), match.group()
@@ -328,10 +331,24 @@ def _name(kind: str, text: str) -> ExactToken:
     tail = text.split("://")[-1]
     parts = [joined for part in _JOINT.split(tail) if (joined := _squashed(part))] or [tail]
     longest = max(parts, key=len)
-    whole = (Way((f"s{_squashed(tail)}",)),) if kind != "sha" else ()
-    return ExactToken(
-        kind, text, (*whole, Way((f"s{longest}",), tuple(f"s{part}" for part in parts if part != longest)))
-    )
+    others = tuple(f"s{part}" for part in parts if part != longest)
+    ends = _ENDINGS if kind not in ("sha", "url", "path", "file") else ()
+    forms = [f"s{longest}", *(f"s{longest[: -len(end)]}" for end in ends if longest.endswith(end))]
+    return ExactToken(kind, text, (Way((f"s{_squashed(tail)}",)), *(Way((form,), others) for form in forms)))
+
+
+def proper(line: str) -> Iterator[ExactToken]:
+    """Words inside the sentences of a line that begin with a capital; none in bold, where titles stand."""
+    for match in _PROPER.finditer(_BOLD.sub("", line)):
+        word = match.group()
+        if stem := next(iter(_stems(word.lower())), ""):
+            yield ExactToken("proper", word, (Way((f"w{stem}",)), Way((f"s{word.lower()}",))))
+
+
+def capitals_are_rare(text: str) -> bool:
+    """Whether few words inside the sentences of a text begin with one, as they do not in German."""
+    inside = _INSIDE.findall(text)
+    return sum(1 for word in inside if word[0].isupper()) < CAPITALS * len(inside)
 
 
 def _date(chunk: str) -> Iterator[ExactToken]:
@@ -386,7 +403,7 @@ def _number(chunk: str, about: bool) -> Iterator[ExactToken]:
     if sum(map(len, runs)) < 2 or all(value < 10 and value.is_integer() for value, _ in found):
         return  # a writer counts for itself
     ways = [Way((_value(value),)) for value, _ in found]
-    if " " in chunk and len(runs) > 1:  # perhaps two numbers
+    if _SPACED.search(chunk):  # perhaps several numbers
         ways.append(Way(tuple(_value(int(run)) for run in runs)))
     rounded = []
     for value, step in found:
