@@ -20,6 +20,7 @@ ATOMS = 12  # parts of a name that are looked at one by one
 STEM = 5  # letters by which a word is the same word
 ROUNDINGS = 200  # values that one rounded number is compared with
 CAPITALS = 0.2  # of the words inside sentences: where more begin with one, it does not mean a name
+_CLOSING = "/.,;:!?*"  # what a URL does not end with
 _ENDINGS = ("s", "es", "ed", "ing", "er", "en")  # of a name that is used as a word
 YEARS = range(1600, 2100)
 
@@ -217,6 +218,7 @@ def _keys(text: str, known: dict[str, frozenset[str]]) -> set[str]:
         kind, chunk = str(match.lastgroup), match.group()
         if kind == "skip":
             continue
+        chunk = chunk.rstrip(_CLOSING) if kind == "url" else chunk
         mark = chunk if kind == "chunk" else f"{kind} {chunk}"
         if (keys := known.get(mark)) is None:
             keys = known[mark] = frozenset(_keys_of(kind, chunk))
@@ -288,7 +290,7 @@ def tokens(line: str) -> Iterator[ExactToken]:
             case "number":
                 yield from _number(chunk, bool(_ABOUT.search(line[max(0, match.start() - 20) : match.start()])))
             case "url":
-                yield _name("url", chunk.rstrip("/.,;:!?*"))
+                yield _name("url", chunk.rstrip(_CLOSING))
             case "chunk":
                 marked = any(start < match.start() < stop for start, stop in marks)
                 yield from _named(chunk, marked)
