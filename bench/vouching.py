@@ -26,7 +26,7 @@ from clew.steps.chapters.vouch import NOT_FOUND, Vouched, Vouching
 from clew.wire import decode
 
 FORMAT = "openai_chat"
-ALTERED = 60  # of each class and summary
+ALTERED = 30  # of each class and summary
 MONTHS = "January February March April May June July August September October November December".split()
 _EXTENSION = r"(?:py|ts|tsx|js|go|rs|java|json|jsonl|md|txt|toml|ya?ml|docx|csv|sh|sql|log|html|css)"
 CLASSES = {
@@ -255,10 +255,17 @@ class Tally:
 
     def _alter(self, pair: Pair, vouching: Vouching, originals: str) -> None:
         altering, dice = Altering(originals, pair.name), random.Random(pair.name)
-        before = names(vouching.vouch(pair.summary))
+        known = dict[str, set[str]]()
+
+        def named(text: str) -> set[str]:
+            if text not in known:
+                known[text] = names(vouching.vouch(text))
+            return known[text]
 
         def is_named(token: Told, text: str) -> bool:
-            return bool(names(vouching.vouch(pair.summary.replace(token.line, token.instead(text), 1))) - before)
+            # Whether a capital means a name is seen from a whole text; all else from its line.
+            whole = pair.summary if token.kind == "proper name" else token.line
+            return bool(named(whole.replace(token.line, token.instead(text), 1)) - named(whole))
 
         by_kind = defaultdict[str, list[Told]](list)
         for token in told(pair.summary):
