@@ -49,6 +49,9 @@ SAME = [
     ("met on 28 April 2023", "met on 2023-04-28", "met on 2024-04-28"),
     ("see you 4/28", "see you on 28 April", "see you on 26 April"),
     ("10月18日见", "婚礼在10/18", "婚礼在10/19"),
+    ("11月12日から、会議は13日", "会議は11月13日", "会議は11月16日"),
+    ("合計13,800円", "合計1万3800円", "合計1万3900円"),
+    ("预算8.5万", "预算8万5", "预算8万6"),
     ("until October 2025", "until 2025-10", "until 2025-11"),
     ("at 2:30 pm", "at 14:30", "at 14:35"),
     ("at 14:30", "at 2:30 pm", "at 2:30 am"),
@@ -110,6 +113,12 @@ def test_ordinary_words_are_no_reason() -> None:
 
 def test_the_frame_is_no_invention() -> None:
     assert not unfound("in /srv/shop on 2026-11-18", user("hi"), beside="Folder: /srv/shop. Today is 2026-11-18.")
+
+
+def test_a_writer_may_say_which_day_tomorrow_is() -> None:
+    frame = "Today is 2026-11-30."
+    assert not unfound("due on 1 December", user("it is due tomorrow"), beside=frame)
+    assert unfound("due on 5 December", user("it is due tomorrow"), beside=frame)
 
 
 def test_words_of_summaries_do_not_count() -> None:

@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from datetime import date, timedelta
 from typing import NamedTuple
 
 from clew.facts.finding import EXTENSION, SHA, classify
@@ -77,15 +78,17 @@ _SCANNED = re.compile(
     r"|(?P<date>(?<![\w.])(?:1[6-9]|20)\d\d(?:[-/.]\d\d?[-/.]\d\d?(?!\d)(?:[T ]\d\d:\d\d)?|-(?:0\d|1[0-2])(?![\w-])"
     r"|\s?[年년]\s?\d\d?\s?[月월](?:\s?\d\d?\s?[日号號일])?)"
     r"|(?<![\w.])\d\d?\s?[月월]\s?\d\d?(?!\d)(?:\s?[日号號일])?"
+    r"|(?<![\w.])\d\d?\s?[日号號일](?!\w)"
     r"|(?<![\w.,])\d\d?\.\s?\d\d?\.(?:\s?\d{4}(?!\d))?(?!\d)"
     rf"|(?<![\w.,])\d\d?(?:st|nd|rd|th|er|\.|º|ª)?\s(?:of\s|de\s|d['’])?(?i:{_NAMED_MONTH})\b(?:\.?,?\s(?:de\s|of\s)?\d{{4}}(?!\d))?"
     rf"|\b(?i:{_NAMED_MONTH})\.?,?\s(?:de\s)?(?:\d\d?(?:st|nd|rd|th)?(?![\d:]|[.,]\d)(?:,?\s(?:19|20)\d\d(?!\d))?|(?:19|20)\d\d(?!\d))"
     r"|(?<![\w.,/-])\d\d?/\d\d?(?:/(?:\d{4}|\d\d))?(?![\w/])|(?<![\w.,/-])\d\d-\d\d(?![\w-]|\.\d))"
     r"|(?P<time>(?<![\w:.])\d\d?(?:[:hH]\d\d(?!\d)(?::\d\d)?(?:\s?[aApP]\.?[mM]\b)?"
     r"|\s?(?:[aApP]\.?[mM]\b|[uU]hr\b|o['’]clock|[点點時时시](?:\s?\d\d?\s?分)?)))"
-    r"|(?P<number>(?<![\w.])[$€£¥]?(?:\d{1,3}(?:[,.'\u2009\u202f ]\d{3})+(?!\d)|\d+)(?:[.,]\d{1,9})?"
+    r"|(?P<number>(?<![\w.])\d{1,9}\s?[万萬]\s?\d{1,4}(?![\w.])"
+    r"|(?<![\w.])[$€£¥]?(?:\d{1,3}(?:[,.'\u2009\u202f ]\d{3})+(?!\d)|\d+)(?:[.,]\d{1,9})?"
     rf"(?:\s?(?:[万萬亿億千]|(?:{_UNIT})(?!\w)))?(?![A-Za-z0-9_%]|[-./@]\w))"
-    r"|(?P<chunk>(?:[#~.@/$]|-(?=[-A-Za-z])){0,9}\w[\w./@+~-]*)"
+    r"|(?P<chunk>(?:[#.@/$]|[~-](?=[-~/A-Za-z])){0,9}\w[\w./@+~-]*)"
 )
 _APART = re.compile(r"(?<=[\u0e00-\uffff])(?=[!-~])|(?<=[!-~])(?=[\u0e00-\uffff])")
 _TOGETHER = re.compile(r"(?<=[\u0e00-\uffff]) (?=[!-~])|(?<=[!-~]) (?=[\u0e00-\uffff])")
@@ -93,6 +96,8 @@ _ATOM = re.compile(r"[_-]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[^\W\d])(?=\d)|(?<=\d)(?=[
 _JOINT = re.compile(r"[/.@:+~#$?&=%]+")
 _DIGITS = re.compile(r"\d+")
 _SPACED = re.compile(r"\d \d")
+_DAY = re.compile(r"(\d\d?)(?:\s?[日号號일]|st|nd|rd|th)")  # of a month that was named before
+_MYRIADS = re.compile(r"(\d{1,9})\s?[万萬]\s?(\d{1,4})")
 _FIGURE = re.compile(r"\d(?:[\d.,'\u2009\u202f ]*\d)?")
 _VALUE = re.compile(r"\d+(?:[.,]\d+)?")
 _CHAIN = re.compile(r"(?<![\d.])\d+(?:\.\d+)+")
@@ -166,7 +171,7 @@ class Originals:
         known: dict[str, frozenset[str]] = {}
         for n, text in enumerate((beside, *texts), -1):
             text = plain(text)
-            for key in _keys(text, known):
+            for key in _keys(text, known) | (_days_around(text) if n < 0 else set()):
                 self._at[key].append(n)
             for stem in {s for word in set(_LETTERS.findall(text.lower())) for s in _stems(word)}:
                 self._at[f"w{stem}"].append(n)
@@ -228,10 +233,24 @@ def _keys(text: str, known: dict[str, frozenset[str]]) -> set[str]:
     return found
 
 
+def _days_around(frame: str) -> set[str]:
+    """The days before and after those that the frame names: a writer says which day tomorrow is."""
+    found = set[str]()
+    for match in _SCANNED.finditer(frame):
+        for year, month, day in _dates(match.group()) if match.lastgroup == "date" else ():
+            with suppress(ValueError):
+                for other in (date(year, month, day) + timedelta(days=n) for n in (-1, 1)):
+                    found |= {f"d{other.month}-{other.day}", f"m{other.year}-{other.month}", _value(other.day)}
+    return found
+
+
 def _keys_of(kind: str, chunk: str) -> Iterator[str]:
     if kind == "date":
         yield from (f"d{month}-{day}" for _, month, day in _dates(chunk) if day)
         yield from (f"m{year}-{month}" for year, month, _ in _dates(chunk) if year)
+        yield from (f"M{month}" for _, month, _ in _dates(chunk))
+    if lone := _DAY.fullmatch(chunk):
+        yield f"D{int(lone[1])}"
     if kind == "time" or (kind == "date" and ":" in chunk):
         yield from (
             f"t{minute}" for minute in _minutes(chunk.split("T")[-1].split(" ")[-1] if kind == "date" else chunk)
@@ -359,12 +378,15 @@ def _date(chunk: str) -> Iterator[ExactToken]:
     for year, month, day in _dates(chunk):
         years = (_value(year),) if year else ()
         ways.append(Way((f"d{month}-{day}",), years) if day else Way((f"m{year}-{month}",)))
+        ways += [Way((f"D{day}",), (f"M{month}", *years))] if day else []
     runs = _DIGITS.findall(chunk)
     if len(runs) == 2 and not _LETTERS.search(chunk):
         if all(len(run) == 1 for run in runs):
             return  # 1/2, 3/4
         ways.append(Way(tuple(_value(int(run)) for run in runs)))
     elif not ways:
+        if runs and len(runs[0]) == 1 and len(runs) == 1:
+            return
         ways.append(Way(tuple(_value(int(run)) for run in runs)))
     yield ExactToken("date", chunk, tuple(ways))
 
@@ -375,6 +397,8 @@ def _dates(chunk: str) -> list[tuple[int, int, int]]:
     runs = [int(run) for run in _DIGITS.findall(chunk)]
     year = next((run for run in runs[:3] if run in YEARS), 0)
     rest = [run for run in runs[:3] if run != year]
+    if len(rest) < 3 and any(run > 31 for run in rest):
+        return []
     if named:
         found = [(named, rest[0] if rest else 0)]
     elif year and runs[0] == year:
@@ -417,6 +441,13 @@ def _number(chunk: str, about: bool) -> Iterator[ExactToken]:
 
 def _amounts(chunk: str) -> list[tuple[float, float]]:
     """What a number may mean, each with how far apart those are that would be written so; 0: it is not rounded."""
+    if myriads := _MYRIADS.fullmatch(chunk):  # of 1万3 the last figure is a thousand
+        return [
+            (
+                float(int(myriads[1]) * 10_000 + int(myriads[2].ljust(4, "0") if len(myriads[2]) == 1 else myriads[2])),
+                0.0,
+            )
+        ]
     figure = _FIGURE.search(chunk)
     if figure is None or len(figure.group()) > 40:
         return []
