@@ -196,6 +196,19 @@ def test_a_yes_has_the_words_of_its_question() -> None:
     assert vouched("User refused to delete prod-2.", asked, user("No, leave it.")).text
 
 
+def test_what_a_writer_adds_to_a_claim_may_be_a_tools() -> None:
+    talk = [agent("Shall I write a ticket to the team?"), user("Yes do that"), call("ticket"), tool("GA-1873 created")]
+    assert vouched("User agreed to a ticket for the team: GA-1873 (open).", *talk).text
+    assert vouched("User agreed to close GA-1873.", *talk).left_out
+    assert vouched("User approved: close GA-1873.", *talk).left_out
+
+
+def test_they_agreed_is_about_what_its_line_is_about() -> None:
+    offered = agent("보상으로 쿠폰 1만 원을 드릴 수 있습니다.")
+    assert vouched("보상: 쿠폰 10,000원. 고객이 받기로 동의함.", offered, user("네, 받을게요.")).text
+    assert vouched("보상: 쿠폰 10,000원. 고객이 받기로 동의함.", offered, user("생각해 볼게요.")).left_out
+
+
 def test_a_no_is_no_permission() -> None:
     assert vouched("The user approved deleting prod-2.", user("never delete prod-2")).left_out[0].why == "permission"
 
@@ -219,6 +232,7 @@ def test_what_was_pasted_fenced_or_said_by_tools_gives_no_permission() -> None:
         "The script allows users to log in; permission bits are 0644.",
         "As in the README, the service accepts JSON only.",
         "User interrupted the run.",
+        "7. **Sixth request**: User preferences:",
     ],
 )
 def test_requests_states_and_steps_stay(line: str) -> None:

@@ -34,6 +34,7 @@ MOST_NAMED = 30  # not found: those that are named one by one
 MOST_BY_TOOLS = 10
 SHARED = 1 / 3  # of a claim's words stand in the sentence that it is taken from: the others paraphrase it
 REPEATED = 0.6  # of an order's words stand in one line of a result
+FEW = 24  # characters of a claim that does not say what it is about
 LONG = 400  # characters of a line
 SHORT_ANSWER = 80  # characters: a yes or no, which is about the question before it
 QUESTION = 600  # characters at the end of what was said before an answer
@@ -83,6 +84,7 @@ _HEADING = re.compile(
     r"\s{0,3}(?:#{1,6}\s|\*\*[^*\n]{1,80}\*\*:?\s*$|【|\d{1,2}\.\s[^.\n]{1,60}:?$|[^\n:]{1,60}:\s*$"
     r"|[A-Z][A-Z /()-]{2,60}$)"
 )
+_ASIDE = re.compile(r"[(:]")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s|(?<=。)|\n")
 _CODE = re.compile(r"`([^`\n]{3,200})`")
 _ACCOUNT = re.compile(r"[A-Z][A-Z0-9]{1,9}-\d{1,12}|#?\d{6,20}")
@@ -167,7 +169,7 @@ class Vouching:
         looks = seen(shown(line))
         for sentence in filter(None, _SENTENCE.split(looks)):
             if _PERMISSION.search(sentence):
-                if not self._is_typed(sentence, permission=True):
+                if not self._is_typed(sentence, permission=True) and not self._is_answered(sentence, looks):
                     return "permission"
             elif (
                 _RULE.search(sentence) and not _ASKED.match(sentence) and not self._is_typed(sentence, permission=False)
@@ -176,20 +178,29 @@ class Vouching:
         ordered = _ORDER.search(looks) or (by_itself and _ACT.search(looks))
         return "order" if ordered and self._is_a_tools(looks) else ""
 
-    def _is_typed(self, claim: str, permission: bool) -> bool:
-        """Whether a sentence that the user typed says about this: a third of its words, and as much of a no."""
+    def _is_typed(self, claim: str, permission: bool, answers: bool = False) -> bool:
+        """Whether a sentence that the user typed says so: a third of the words, and as much of a no.
+
+        What is in brackets or behind a colon the writer adds; `answers`: only a yes or a no counts.
+        """
         said = stems(claim) - _SPEAKING
         if not said:
             return True  # it claims nothing in particular
-        if any(token.kind != "number" and not self._is_own(token) for token in tokens(claim)):
+        head = _ASIDE.split(claim, maxsplit=1)[0]
+        about = head if len(stems(head) - _SPEAKING) > 1 else claim
+        if any(token.kind != "number" and not self._is_own(token) for token in tokens(about)):
             return False  # about something that only tools named
         denied = bool(_NOT.search(claim)) or bool(_REFUSES.search(claim))
         least = min(len(said), max(2, round(SHARED * len(said))))
-        for words, denies, pasted in self._sentences:
+        for words, denies, pasted, is_answer in self._sentences:
             fits = denied == denies and not pasted if permission else denied <= denies
-            if fits and len(said & words) >= least:
+            if fits and is_answer >= answers and len(said & words) >= least:
                 return True
         return False
+
+    def _is_answered(self, claim: str, line: str) -> bool:
+        """Whether a few words ("They agreed.") tell of an answer to a question about what their line is about."""
+        return len(claim) <= FEW and self._is_typed(line, permission=True, answers=True)
 
     def _is_own(self, token: ExactToken) -> bool:
         where = self._originals.where(token, None)
@@ -219,8 +230,8 @@ class Vouching:
         return found
 
     @cached_property
-    def _sentences(self) -> list[tuple[set[str], bool, bool]]:
-        """The words of sentences that the user typed, one and two in a row; whether they deny; whether they are pasted.
+    def _sentences(self) -> list[tuple[set[str], bool, bool, bool]]:
+        """The words of sentences that the user typed, one and two in a row; whether they deny, are pasted, answer.
 
         A short answer has the words of what it answers.
         """
@@ -233,14 +244,14 @@ class Vouching:
             for part, pasted in _typed(item):
                 pieces = [piece for piece in _SENTENCE.split(seen(shown(part))) if piece and piece.strip()]
                 if not pasted and len(part) <= SHORT_ANSWER and _ASSENT.match(part) and not _NOT.search(part):
-                    found.append((stems(f"{asked} {part}"), False, False))
+                    found.append((stems(f"{asked} {part}"), False, False, True))
                 elif not pasted and len(part) <= 4 * SHORT_ANSWER and _DENIES.search(part):
-                    found.append((stems(f"{asked} {done} {part}"), True, False))
+                    found.append((stems(f"{asked} {done} {part}"), True, False, True))
                 done = ""
                 for n, piece in enumerate(pieces):
                     both = f"{piece} {pieces[n + 1]}" if n + 1 < len(pieces) else piece
-                    found.append((stems(piece), bool(_DENIES.search(piece)), pasted))
-                    found.append((stems(both), bool(_DENIES.search(both)), pasted))
+                    found.append((stems(piece), bool(_DENIES.search(piece)), pasted, False))
+                    found.append((stems(both), bool(_DENIES.search(both)), pasted, False))
         return found
 
     @cached_property
