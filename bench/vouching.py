@@ -2,8 +2,8 @@
 
 python bench/vouching.py [--cases FILE] [--corpus DIR…] [--pairs DIR…] [--show] [--json FILE]
 
-Pairs of a conversation and a summary of it: those of a reader test's cases (--cases, with the conversations of --corpus),
-those that a product wrote where it compacted a conversation of --corpus, and NAME.json with NAME.txt in folders (--pairs).
+Pairs of a conversation and a summary of it: those of a reader test's cases (--cases, their conversations in --corpus),
+those that a product wrote where it compacted a conversation of --corpus, NAME.json and NAME.txt in folders (--pairs).
 Counted for each group: lines that stand byte for byte, those left out and those with a neutralised sign apart; of the
 tokens as they are written, how many are named as not found; of tokens altered one at a time to what occurs nowhere in
 the originals, how many are named; the same for tokens swapped with another of the same summary, which nobody can know.
@@ -26,7 +26,7 @@ from clew.steps.chapters.vouch import NOT_FOUND, Vouched, Vouching
 from clew.wire import decode
 
 FORMAT = "openai_chat"
-ALTERED = 60  # of each class and summary
+ALTERED = 30  # of each class and summary
 MONTHS = "January February March April May June July August September October November December".split()
 _EXTENSION = r"(?:py|ts|tsx|js|go|rs|java|json|jsonl|md|txt|toml|ya?ml|docx|csv|sh|sql|log|html|css)"
 CLASSES = {
@@ -35,7 +35,7 @@ CLASSES = {
         rf"(?<![\w/:.-])(?:(?:~|\.{{1,2}})?/)?(?:[\w.-]+/)*[\w-]{{2,}}\.{_EXTENSION}\b|(?<![\w/:.-])/[\w.-]+(?:/[\w.-]+)+\w"
     ),
     "date": re.compile(
-        r"(?<![\w-])(?:\d{4}-\d\d-\d\d|\d\d-\d\d)(?![\w-])|(?<!\d)\d{1,2}月\d{1,2}日"
+        r"(?<![\w:-])(?:\d{4}-[01]\d-[0-3]\d|[01]\d-[0-3]\d)(?![\w:-])|(?<!\d)\d{1,2}月\d{1,2}日"
         rf"|\b\d{{1,2}} (?:{'|'.join(MONTHS)})\b|\b(?:{'|'.join(MONTHS)}) \d{{1,2}}(?:st|nd|rd|th)?\b"
         r"|(?<![\w/.])(?:[1-9]|1[0-2])/(?:[12]\d|3[01])(?![\w/])"
     ),
@@ -46,6 +46,12 @@ CLASSES = {
     "code name": re.compile(r"\b[a-z]+(?:[A-Z][a-z0-9]+)+\b|\b[a-z]+(?:_[a-z0-9]+)+\b|\b(?:[A-Z][a-z]+){2,}\b"),
     "proper name": re.compile(r"(?<=[a-z,] )[A-Z][a-z]{3,}\b(?![_/.(])"),
 }
+# What a product says around a summary that a model wrote.
+AROUND = re.compile(
+    r"\AThis session is being continued[^\n]*\n+|\n+(?:If you need specific details|(?:Please )?continue the conv).*\Z",
+    re.DOTALL | re.IGNORECASE,
+)
+TITLED = re.compile(r"\b[A-Z][A-Za-z]{3,}")
 HARD = ("url", "path", "date", "hash", "id", "number of 4 digits")
 
 
@@ -75,7 +81,7 @@ class Told(NamedTuple):
         return self.line[: self.start] + text + self.line[self.stop :]
 
 
-# --- pairs --------------------------------------------------------------------------------------------------------------
+# --- pairs ----------------------------------------------------------------------------------------------------------
 
 
 def from_cases(path: Path, talks: dict[str, Any]) -> Iterator[Pair]:
@@ -84,7 +90,8 @@ def from_cases(path: Path, talks: dict[str, Any]) -> Iterator[Pair]:
         if "summary" in case:
             name = case["conv_id"]
             own = path.parent / str(case.get("file"))
-            messages = json.loads(own.read_text(encoding="utf-8")) if own.suffix == ".json" else talks[name]["messages"]
+            lies_beside = own.suffix == ".json"
+            messages = json.loads(own.read_text(encoding="utf-8")) if lies_beside else talks[name]["messages"]
             text = (path.parent / "llm" / Path(case["summary"]).name).read_text(encoding="utf-8")
             yield Pair("cases", name, messages[: case["cut_index"]], text)
 
@@ -94,7 +101,7 @@ def from_products(talks: dict[str, Any]) -> Iterator[Pair]:
     for name, talk in talks.items():
         for cut in talk.get("real_compactions") or ():
             if text := cut.get("summary"):
-                text = re.sub(r"\AThis session is being continued[^\n]*\n+", "", text)
+                text = AROUND.sub("", text)
                 yield Pair("products", f"{name}@{cut['index']}", talk["messages"][: cut["index"]], text)
 
 
@@ -120,7 +127,7 @@ def conversations(folders: Sequence[Path]) -> dict[str, Any]:
     return found
 
 
-# --- altering -----------------------------------------------------------------------------------------------------------
+# --- altering -------------------------------------------------------------------------------------------------------
 
 
 class Altering:
@@ -142,7 +149,7 @@ class Altering:
 
     def _occurs(self, kind: str, text: str) -> bool:
         if kind == "date":
-            return any(form in self._text for form in _forms(text))
+            return any(re.search(rf"(?<!\d){re.escape(form)}(?!\d)", self._text) for form in _forms(text))
         if "number" in kind:
             return text.replace(",", "") in (self._decimals if "." in text else self._numbers)
         return text.lower().lstrip("#") in self._text
@@ -157,7 +164,7 @@ class Altering:
         if token.kind == "hash":
             at = dice.randrange(len(text))
             return text[:at] + dice.choice([d for d in "0123456789abcdef" if d != text[at]]) + text[at + 1 :]
-        words = [m for m in re.finditer(r"[A-Za-z]{3,}", text.removeprefix("https"))]
+        words = list(re.finditer(r"[A-Za-z]{3,}", text.removeprefix("https")))
         if not words:
             return ""
         word, shift = dice.choice(words), 5 if text.startswith("https") else 0
@@ -183,36 +190,26 @@ def _forms(text: str) -> list[str]:
     if not 1 <= month <= 12:
         return []
     name = MONTHS[month - 1].lower()
-    dashed = f"{month:02}-{day:02}"
-    slashed = [
-        f" {month}/{day} ",
-        f" {day}/{month} ",
-        f"{month:02}/{day:02}",
-        f"{day:02}/{month:02}",
-        f" {day}.{month}.",
-    ]
-    return [
-        dashed,
-        *slashed,
-        f"{month}月{day}日",
-        f"{name} {day}",
-        f"{name[:3]} {day}",
-        f"{day} {name}",
-        f"{day}. {name}",
-    ]
+    both = [f"{a}{sign}{b}" for sign in "-/." for a, b in ((month, day), (day, month))]
+    full = [f"{a:02}{sign}{b:02}" for sign in "-/." for a, b in ((month, day), (day, month))]
+    named_ = [f"{name} {day}", f"{name[:3]} {day}", f"{day} {name}", f"{day} {name[:3]}", f"{day}. {name}"]
+    return [*both, *full, *named_, f"{month}月{day}日"]
 
 
-# --- counting -----------------------------------------------------------------------------------------------------------
+# --- counting -------------------------------------------------------------------------------------------------------
 
 
 def told(summary: str) -> Iterator[Told]:
     """The tokens of a summary; what is part of one is none of its own."""
     for line in summary.splitlines():
         taken = list[tuple[int, int]]()
+        bold = [found.span() for found in re.finditer(r"\*\*[^*]+\*\*", line)]
+        title = len(TITLED.findall(line)) * 2 > len(re.findall(r"[A-Za-z]{4,}", line))  # capitals mean nothing there
         for kind, pattern in CLASSES.items():
             for found in pattern.finditer(line):
                 start, stop = found.span()
-                if not any(start < b and a < stop for a, b in taken):
+                skipped = kind == "proper name" and (title or any(a < start < b for a, b in bold))
+                if not any(start < b and a < stop for a, b in taken) and not skipped:
                     taken.append((start, stop))
                     yield Told(kind, line, start, stop)
 
@@ -220,7 +217,7 @@ def told(summary: str) -> Iterator[Told]:
 def names(vouched: Vouched) -> set[str]:
     """What is named as not found."""
     found = (line.removeprefix(NOT_FOUND) for line in vouched.findings if line.startswith(NOT_FOUND))
-    return {name for line in found for name in line.split(", ")}
+    return {name for line in found for name in re.sub(r" and \d+ more$", "", line).split(", ")}
 
 
 class Tally:
@@ -229,6 +226,7 @@ class Tally:
     def __init__(self) -> None:
         self.pairs = self.lines = self.stand = self.tokens = self.unfound = 0
         self.left_out, self.changed, self.named = list[str](), list[str](), list[str]()
+        self.verbatim = list[str]()  # named, though they stand in the originals letter by letter
         self.tried, self.caught = Counter[str](), Counter[str]()
         self.swapped, self.seen = Counter[str](), Counter[str]()
         self.untested = Counter[str]()
@@ -243,7 +241,9 @@ class Tally:
         self.tokens += vouched.tokens
         self.unfound += vouched.unfound
         self.left_out += [f"{pair.name}: {why}: {line}" for why, line in vouched.left_out]
+        originals = "\n".join([frame.system, json.dumps(list(pair.messages), ensure_ascii=False)])
         self.named += [f"{pair.name}: {name}" for name in sorted(names(vouched))]
+        self.verbatim += [f"{pair.name}: {name}" for name in names(vouched) if name.lower() in originals.lower()]
         lines = [line for line in pair.summary.splitlines() if line.strip()]
         standing = Counter(vouched.text.splitlines())
         gone = [line for line in lines if not standing[line]]
@@ -251,28 +251,39 @@ class Tally:
         self.changed += [f"{pair.name}: {line}" for line in gone if line.strip() not in out]
         self.lines += len(lines)
         self.stand += len(lines) - len(gone)
-        self._alter(pair, vouching, "\n".join([frame.system, json.dumps(list(pair.messages), ensure_ascii=False)]))
+        self._alter(pair, vouching, originals)
 
     def _alter(self, pair: Pair, vouching: Vouching, originals: str) -> None:
         altering, dice = Altering(originals, pair.name), random.Random(pair.name)
+        known = dict[str, set[str]]()
+
+        def named(text: str) -> set[str]:
+            if text not in known:
+                known[text] = names(vouching.vouch(text))
+            return known[text]
+
+        def is_named(token: Told, text: str) -> bool:
+            # Whether a capital means a name is seen from a whole text; all else from its line.
+            whole = pair.summary if token.kind == "proper name" else token.line
+            return bool(named(whole.replace(token.line, token.instead(text), 1)) - named(whole))
+
         by_kind = defaultdict[str, list[Told]](list)
         for token in told(pair.summary):
             by_kind[token.kind].append(token)
         for kind, every in by_kind.items():
             for token in every if len(every) <= ALTERED else dice.sample(every, ALTERED):
-                before = names(vouching.vouch(token.line))
                 if (text := altering.altered(token)) is None:
                     self.untested[kind] += 1
                     continue
                 self.tried[kind] += 1
-                if names(vouching.vouch(token.instead(text))) - before:
+                if is_named(token, text):
                     self.caught[kind] += 1
                 else:
                     self.missed[kind].append(f"{pair.name}: {token.text} -> {text}")
                 others = sorted({other.text for other in every} - {token.text})
                 if others:
                     self.swapped[kind] += 1
-                    self.seen[kind] += bool(names(vouching.vouch(token.instead(dice.choice(others)))) - before)
+                    self.seen[kind] += is_named(token, dice.choice(others))
 
     def figures(self) -> dict[str, Any]:
         """All of it, as shares."""
@@ -289,6 +300,7 @@ class Tally:
             "neutralised": len(self.changed),
             "tokens": self.tokens,
             "unaltered named": share(self.unfound, self.tokens),
+            "of these letter by letter in the originals": len(self.verbatim),
             "altered named": {
                 kind: (share(self.caught[kind], self.tried[kind]), self.tried[kind], self.untested[kind])
                 for kind in CLASSES
@@ -324,7 +336,7 @@ def main() -> int:
             for kind, share in value.items() if isinstance(value, dict) else ():
                 print(f"    {kind:20} {share}")
         if given.show:
-            for title in ("left_out", "changed", "named"):
+            for title in ("left_out", "changed", "named", "verbatim"):
                 print(f"  {title}:", *getattr(tally, title), sep="\n    ")
             for kind, missed in tally.missed.items():
                 print(f"  missed {kind}:", *missed[:25], sep="\n    ")

@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from datetime import date, timedelta
 from typing import NamedTuple
 
 from clew.facts.finding import EXTENSION, SHA, classify
@@ -19,6 +20,9 @@ from clew.text.words import COMMON, SIGNS, leaves
 ATOMS = 12  # parts of a name that are looked at one by one
 STEM = 5  # letters by which a word is the same word
 ROUNDINGS = 200  # values that one rounded number is compared with
+CAPITALS = 0.2  # of the words inside sentences: where more begin with one, it does not mean a name
+_CLOSING = "/.,;:!?*"  # what a URL does not end with
+_ENDINGS = ("s", "es", "ed", "ing", "er", "en")  # of a name that is used as a word
 YEARS = range(1600, 2100)
 
 # Words that hold a sentence together, and nothing more.
@@ -74,26 +78,35 @@ _SCANNED = re.compile(
     r"|(?P<date>(?<![\w.])(?:1[6-9]|20)\d\d(?:[-/.]\d\d?[-/.]\d\d?(?!\d)(?:[T ]\d\d:\d\d)?|-(?:0\d|1[0-2])(?![\w-])"
     r"|\s?[年년]\s?\d\d?\s?[月월](?:\s?\d\d?\s?[日号號일])?)"
     r"|(?<![\w.])\d\d?\s?[月월]\s?\d\d?(?!\d)(?:\s?[日号號일])?"
+    r"|(?<![\w.])\d\d?\s?[日号號일](?!\w)"
     r"|(?<![\w.,])\d\d?\.\s?\d\d?\.(?:\s?\d{4}(?!\d))?(?!\d)"
     rf"|(?<![\w.,])\d\d?(?:st|nd|rd|th|er|\.|º|ª)?\s(?:of\s|de\s|d['’])?(?i:{_NAMED_MONTH})\b(?:\.?,?\s(?:de\s|of\s)?\d{{4}}(?!\d))?"
     rf"|\b(?i:{_NAMED_MONTH})\.?,?\s(?:de\s)?(?:\d\d?(?:st|nd|rd|th)?(?![\d:]|[.,]\d)(?:,?\s(?:19|20)\d\d(?!\d))?|(?:19|20)\d\d(?!\d))"
     r"|(?<![\w.,/-])\d\d?/\d\d?(?:/(?:\d{4}|\d\d))?(?![\w/])|(?<![\w.,/-])\d\d-\d\d(?![\w-]|\.\d))"
     r"|(?P<time>(?<![\w:.])\d\d?(?:[:hH]\d\d(?!\d)(?::\d\d)?(?:\s?[aApP]\.?[mM]\b)?"
     r"|\s?(?:[aApP]\.?[mM]\b|[uU]hr\b|o['’]clock|[点點時时시](?:\s?\d\d?\s?分)?)))"
-    r"|(?P<number>(?<![\w.])[$€£¥]?(?:\d{1,3}(?:[,.'\u2009\u202f ]\d{3})+(?!\d)|\d+)(?:[.,]\d{1,9})?"
-    rf"(?:\s?(?:{_UNIT}))?(?![\w%]|[-./@]\w))"
-    r"|(?P<chunk>(?:[#~.@/$]|-(?=[-A-Za-z])){0,9}\w[\w./@+~-]*)"
+    r"|(?P<number>(?<![\w.])\d{1,9}\s?[万萬]\s?\d{1,4}(?![\w.])"
+    r"|(?<![\w.])[$€£¥]?(?:\d{1,3}(?:[,.'\u2009\u202f ]\d{3})+(?!\d)|\d+)(?:[.,]\d{1,9})?"
+    rf"(?:\s?(?:[万萬亿億千]|(?:{_UNIT})(?!\w)))?(?![A-Za-z0-9_%]|[-./@]\w))"
+    r"|(?P<chunk>(?:[#.@/$]|[~-](?=[-~/A-Za-z])){0,9}\w[\w./@+~-]*)"
 )
 _APART = re.compile(r"(?<=[\u0e00-\uffff])(?=[!-~])|(?<=[!-~])(?=[\u0e00-\uffff])")
 _TOGETHER = re.compile(r"(?<=[\u0e00-\uffff]) (?=[!-~])|(?<=[!-~]) (?=[\u0e00-\uffff])")
 _ATOM = re.compile(r"[_-]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[^\W\d])(?=\d)|(?<=\d)(?=[^\W\d])")
 _JOINT = re.compile(r"[/.@:+~#$?&=%]+")
 _DIGITS = re.compile(r"\d+")
+_SPACED = re.compile(r"\d \d")
+_DAY = re.compile(r"(\d\d?)(?:\s?[日号號일]|st|nd|rd|th)")  # of a month that was named before
+_MYRIADS = re.compile(r"(\d{1,9})\s?[万萬]\s?(\d{1,4})")
 _FIGURE = re.compile(r"\d(?:[\d.,'\u2009\u202f ]*\d)?")
 _VALUE = re.compile(r"\d+(?:[.,]\d+)?")
-_CHAIN = re.compile(r"\d+(?:\.\d+)+")
+_CHAIN = re.compile(r"(?<![\d.])\d+(?:\.\d+)+")
 _RANGE = re.compile(r"\d[\d.,]*(?:[-/]\d[\d.,]*)+")
 _ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)?")
+_INSIDE = re.compile(r"(?<=[a-zà-ÿ,] )[^\W\d_]{3,}")
+_BOLD = re.compile(r"\*\*[^*\n]{1,200}\*\*|`[^`\n]{1,200}`")
+_LISTED = re.compile(r"\s{0,20}\d{1,3}[.)]\s")  # the number of a line in a list
+_PROPER = re.compile(r"(?<=[a-zà-ÿ,] )[A-Z][a-zà-ÿ]{3,}\b(?![\w_/.(*:-])")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _MARKED = re.compile(r"`[^`\n]*`")
 _ABOUT = re.compile(
@@ -155,37 +168,33 @@ class Originals:
 
     def __init__(self, texts: Sequence[str], beside: str = "") -> None:
         self._at: defaultdict[str, list[int]] = defaultdict(list)
-        self._words: defaultdict[str, list[int]] = defaultdict(list)
         known: dict[str, frozenset[str]] = {}
         for n, text in enumerate((beside, *texts), -1):
             text = plain(text)
-            for key in _keys(text, known):
+            for key in _keys(text, known) | (_days_around(text) if n < 0 else set()):
                 self._at[key].append(n)
             for stem in {s for word in set(_LETTERS.findall(text.lower())) for s in _stems(word)}:
-                self._words[stem].append(n)
+                self._at[f"w{stem}"].append(n)
         self.size = len(texts)
         self._values = sorted({float(key[1:]) for key in self._at if key[0] == "n"})
         self._hashes = sorted(key[1:] for key in self._at if key[0] == "s" and SHA.fullmatch(key[1:]))
 
     def fitting(self, words: set[str]) -> set[int] | None:
         """The nodes that have one of these words, and their neighbours; None: all of them."""
-        found = [self._words[word] for word in words if word in self._words]
+        found = [self._at[key] for word in words if (key := f"w{word}") in self._at]
         if not found:
             return None
         return {-1}.union(*((n - 1, n, n + 1) for some in found for n in some))
 
     def where(self, token: ExactToken, fitting: set[int] | None) -> set[int]:
-        """The nodes in which a token stands, of those that fit; empty: nowhere."""
+        """The nodes in which a token stands, of those that fit; empty: nowhere. A day holds for all that follows it."""
         found = set[int]()
+        fitting = None if token.kind in ("date", "time", "proper") else fitting
         for here, anywhere in (*token.ways, *self._rounded(token), *self._begun(token)):
             if all(key in self._at for key in (*here, *anywhere)):
                 nodes = set.intersection(*(set(self._at[key]) for key in here))
                 found |= nodes if fitting is None else nodes & fitting
         return found
-
-    def has(self, word: str) -> bool:
-        """Whether a word stands anywhere."""
-        return f"s{word.lower()}" in self._at or all(stem in self._words for stem in _stems(word.lower()))
 
     def _rounded(self, token: ExactToken) -> Iterator[Way]:
         for least, most in token.rounded:
@@ -214,6 +223,7 @@ def _keys(text: str, known: dict[str, frozenset[str]]) -> set[str]:
         kind, chunk = str(match.lastgroup), match.group()
         if kind == "skip":
             continue
+        chunk = chunk.rstrip(_CLOSING) if kind == "url" else chunk
         mark = chunk if kind == "chunk" else f"{kind} {chunk}"
         if (keys := known.get(mark)) is None:
             keys = known[mark] = frozenset(_keys_of(kind, chunk))
@@ -223,10 +233,24 @@ def _keys(text: str, known: dict[str, frozenset[str]]) -> set[str]:
     return found
 
 
+def _days_around(frame: str) -> set[str]:
+    """The days before and after those that the frame names: a writer says which day tomorrow is."""
+    found = set[str]()
+    for match in _SCANNED.finditer(frame):
+        for year, month, day in _dates(match.group()) if match.lastgroup == "date" else ():
+            with suppress(ValueError):
+                for other in (date(year, month, day) + timedelta(days=n) for n in (-1, 1)):
+                    found |= {f"d{other.month}-{other.day}", f"m{other.year}-{other.month}", _value(other.day)}
+    return found
+
+
 def _keys_of(kind: str, chunk: str) -> Iterator[str]:
     if kind == "date":
         yield from (f"d{month}-{day}" for _, month, day in _dates(chunk) if day)
         yield from (f"m{year}-{month}" for year, month, _ in _dates(chunk) if year)
+        yield from (f"M{month}" for _, month, _ in _dates(chunk))
+    if lone := _DAY.fullmatch(chunk):
+        yield f"D{int(lone[1])}"
     if kind == "time" or (kind == "date" and ":" in chunk):
         yield from (
             f"t{minute}" for minute in _minutes(chunk.split("T")[-1].split(" ")[-1] if kind == "date" else chunk)
@@ -273,7 +297,7 @@ def _squashed(name: str) -> str:
 
 def tokens(line: str) -> Iterator[ExactToken]:
     """The exact tokens of a line, in order."""
-    line = plain(line)
+    line = _LISTED.sub("", plain(line), count=1) if _LISTED.match(line) else plain(line)
     marks = [(m.start(), m.end()) for m in _MARKED.finditer(line)]
     for match in _SCANNED.finditer(line):
         kind, chunk = str(match.lastgroup), match.group()
@@ -285,7 +309,7 @@ def tokens(line: str) -> Iterator[ExactToken]:
             case "number":
                 yield from _number(chunk, bool(_ABOUT.search(line[max(0, match.start() - 20) : match.start()])))
             case "url":
-                yield _name("url", chunk.rstrip("/.,;:!?*"))
+                yield _name("url", chunk.rstrip(_CLOSING))
             case "chunk":
                 marked = any(start < match.start() < stop for start, stop in marks)
                 yield from _named(chunk, marked)
@@ -328,10 +352,24 @@ def _name(kind: str, text: str) -> ExactToken:
     tail = text.split("://")[-1]
     parts = [joined for part in _JOINT.split(tail) if (joined := _squashed(part))] or [tail]
     longest = max(parts, key=len)
-    whole = (Way((f"s{_squashed(tail)}",)),) if kind != "sha" else ()
-    return ExactToken(
-        kind, text, (*whole, Way((f"s{longest}",), tuple(f"s{part}" for part in parts if part != longest)))
-    )
+    others = tuple(f"s{part}" for part in parts if part != longest)
+    ends = _ENDINGS if kind not in ("sha", "url", "path", "file") else ()
+    forms = [f"s{longest}", *(f"s{longest[: -len(end)]}" for end in ends if longest.endswith(end))]
+    return ExactToken(kind, text, (Way((f"s{_squashed(tail)}",)), *(Way((form,), others) for form in forms)))
+
+
+def proper(line: str) -> Iterator[ExactToken]:
+    """Words inside the sentences of a line that begin with a capital; none in bold, where titles stand."""
+    for match in _PROPER.finditer(_BOLD.sub("", line)):
+        word = match.group()
+        if stem := next(iter(_stems(word.lower())), ""):
+            yield ExactToken("proper", word, (Way((f"w{stem}",)), Way((f"s{word.lower()}",))))
+
+
+def capitals_are_rare(text: str) -> bool:
+    """Whether few words inside the sentences of a text begin with one, as they do not in German."""
+    inside = _INSIDE.findall(text)
+    return sum(1 for word in inside if word[0].isupper()) < CAPITALS * len(inside)
 
 
 def _date(chunk: str) -> Iterator[ExactToken]:
@@ -340,12 +378,15 @@ def _date(chunk: str) -> Iterator[ExactToken]:
     for year, month, day in _dates(chunk):
         years = (_value(year),) if year else ()
         ways.append(Way((f"d{month}-{day}",), years) if day else Way((f"m{year}-{month}",)))
+        ways += [Way((f"D{day}",), (f"M{month}", *years))] if day else []
     runs = _DIGITS.findall(chunk)
     if len(runs) == 2 and not _LETTERS.search(chunk):
         if all(len(run) == 1 for run in runs):
             return  # 1/2, 3/4
         ways.append(Way(tuple(_value(int(run)) for run in runs)))
     elif not ways:
+        if runs and len(runs[0]) == 1 and len(runs) == 1:
+            return
         ways.append(Way(tuple(_value(int(run)) for run in runs)))
     yield ExactToken("date", chunk, tuple(ways))
 
@@ -356,6 +397,8 @@ def _dates(chunk: str) -> list[tuple[int, int, int]]:
     runs = [int(run) for run in _DIGITS.findall(chunk)]
     year = next((run for run in runs[:3] if run in YEARS), 0)
     rest = [run for run in runs[:3] if run != year]
+    if len(rest) < 3 and any(run > 31 for run in rest):
+        return []
     if named:
         found = [(named, rest[0] if rest else 0)]
     elif year and runs[0] == year:
@@ -386,7 +429,7 @@ def _number(chunk: str, about: bool) -> Iterator[ExactToken]:
     if sum(map(len, runs)) < 2 or all(value < 10 and value.is_integer() for value, _ in found):
         return  # a writer counts for itself
     ways = [Way((_value(value),)) for value, _ in found]
-    if " " in chunk and len(runs) > 1:  # perhaps two numbers
+    if _SPACED.search(chunk):  # perhaps several numbers
         ways.append(Way(tuple(_value(int(run)) for run in runs)))
     rounded = []
     for value, step in found:
@@ -398,6 +441,13 @@ def _number(chunk: str, about: bool) -> Iterator[ExactToken]:
 
 def _amounts(chunk: str) -> list[tuple[float, float]]:
     """What a number may mean, each with how far apart those are that would be written so; 0: it is not rounded."""
+    if myriads := _MYRIADS.fullmatch(chunk):  # of 1万3 the last figure is a thousand
+        return [
+            (
+                float(int(myriads[1]) * 10_000 + int(myriads[2].ljust(4, "0") if len(myriads[2]) == 1 else myriads[2])),
+                0.0,
+            )
+        ]
     figure = _FIGURE.search(chunk)
     if figure is None or len(figure.group()) > 40:
         return []

@@ -6,7 +6,8 @@ give the user a permission, a refusal or a rule which they did not type, and ord
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib.resources import files
 from typing import Literal, NamedTuple
@@ -14,7 +15,16 @@ from typing import Literal, NamedTuple
 from clew.clients.voices import parts_of
 from clew.core.items import Item, Node
 from clew.facts.sheets import voice_of
-from clew.steps.chapters.exact import ExactToken, Originals, said_by, stems, tokens, written
+from clew.steps.chapters.exact import (
+    ExactToken,
+    Originals,
+    capitals_are_rare,
+    proper,
+    said_by,
+    stems,
+    tokens,
+    written,
+)
 from clew.text.framing import neutral, seen, shown
 from clew.text.quoting import speaks_for_user, unvoiced
 
@@ -24,9 +34,10 @@ MOST_NAMED = 30  # not found: those that are named one by one
 MOST_BY_TOOLS = 10
 SHARED = 1 / 3  # of a claim's words stand in the sentence that it is taken from: the others paraphrase it
 REPEATED = 0.6  # of an order's words stand in one line of a result
+FEW = 24  # characters of a claim that does not say what it is about
+LONG = 400  # characters of a line
 SHORT_ANSWER = 80  # characters: a yes or no, which is about the question before it
 QUESTION = 600  # characters at the end of what was said before an answer
-CAPITALS = 0.12  # of the words inside sentences: where more begin with a capital, it does not mean a name
 
 _CLAIMS = tomllib.loads(files("clew.steps.chapters").joinpath("claims.toml").read_text(encoding="utf-8"))
 
@@ -47,7 +58,9 @@ _PERMISSION = re.compile(
     rf"|{_SIGNED}[^。.!?;\n]{{0,12}}(?:{_any('grants_in_signs')}|{_any('refuses_in_signs')})"
 )
 _RULE = re.compile(
-    rf"(?i){_PERSON}\s(?:\w{{1,20}}\s){{0,2}}?{_any('prefers')}|{_PERSON}\b(?=[^.!?;\n]{{0,120}}\b{_BINDS})"
+    rf"(?i){_PERSON}\s(?:\w{{1,20}}\s){{0,2}}?{_any('prefers')}|{_PERSON}\b(?!-)"
+    rf"(?=[^.!?;\n]{{0,60}}(?:\b{_any('says')}\b))(?=[^.!?;\n]{{0,160}}\b{_BINDS})"
+    rf"|{_PERSON}\s(?:\w{{1,20}}\s){{0,2}}?(?:rules?|preferences?|instructions?|orders?|polic(?:y|ies)|wish(?:es)?)\b(?!\W*$)"
     rf"|{_SIGNED}(?=[^。!?;\n]{{0,60}}{_any('binds_in_signs')})"
 )
 _REFUSES = re.compile(rf"(?i)\b{_any('refuses')}|{_any('refuses_in_signs')}")
@@ -57,7 +70,8 @@ _ACT = re.compile(
     rf"(?:{_any('acts')}\b|{_any('acts_in_signs')})"
 )
 _NEXT = re.compile(rf"(?i)(?<![a-z]){_any('next')}")
-_DENIES = re.compile(rf"(?i)\b{_any('denies')}\b|n['’]t\b|{_any('denies_in_signs')}")
+_NOT = re.compile(rf"(?i)\b{_any('denies')}\b|n['’]t\b|{_any('denies_in_signs')}")
+_DENIES = re.compile(rf"(?i)\b(?:{_any('denies')}|{_any('avoids')})\b|n['’]t\b|{_any('denies_in_signs')}")
 _ASSENT = re.compile(rf"(?i)^\W{{0,9}}(?:{_any('assents')}\b|{_any('assents_in_signs')})")
 _COMMAND = re.compile(rf"(?:sudo |\$ )?(?:{_any('programs')}\s\S|[a-z][\w.-]*\s(?:\S+\s){{0,3}}--?[a-zA-Z])")
 _SPEAKING = stems(_CLAIMS["speaking"])
@@ -70,15 +84,15 @@ _HEADING = re.compile(
     r"\s{0,3}(?:#{1,6}\s|\*\*[^*\n]{1,80}\*\*:?\s*$|【|\d{1,2}\.\s[^.\n]{1,60}:?$|[^\n:]{1,60}:\s*$"
     r"|[A-Z][A-Z /()-]{2,60}$)"
 )
+_ASIDE = re.compile(r"[(:]")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s|(?<=。)|\n")
+_CLAUSE = re.compile(r"[:：]\s|[\[\](){}<>‹›]")
 _CODE = re.compile(r"`([^`\n]{3,200})`")
 _ACCOUNT = re.compile(r"[A-Z][A-Z0-9]{1,9}-\d{1,12}|#?\d{6,20}")
 _HOST = re.compile(
     r"(?:[\w-]{1,60}\.){1,6}(?:com|org|net|io|dev|app|ai|co|de|fr|es|uk|ru|cn|jp|eu|info|biz|xyz|example|test|local|internal)"
 )
 _PACKAGE = re.compile(r"(?<![\w./@-])(?:@[a-z][\w.-]{0,60}/[a-z][\w.-]{0,60}|[a-z][\w.-]{1,60}(?:==|@)\d[\w.]{0,20})")
-_PROPER = re.compile(r"(?<=[a-z,] )[A-Z][a-zà-ÿ]{2,}\b(?!['’]?[A-Z(_./])")
-_INSIDE = re.compile(r"(?<=[a-zà-ÿ] )[^\W\d_]{3,}")
 
 
 Doubt = Literal["permission", "rule", "request", "order"]
@@ -119,17 +133,18 @@ class Vouching:
         kept, left_out = list[str](), list[LeftOut]()
         unfound, by_tools = dict[str, None](), dict[str, None]()
         compared = missing = 0
-        names = _capitals_mean_names(text)
-        under = ""
+        names = capitals_are_rare(text)
+        under, fenced = "", False
         for line in unvoiced(neutral(text)).split("\n"):
+            fenced ^= line.lstrip().startswith(("```", "~~~"))
             is_heading = bool(_HEADING.match(line))
             under = line if is_heading else under
-            if not is_heading and (why := self._doubt(line, under)):
+            if why := self._doubt(line, by_itself=not (fenced or is_heading or _NEXT.search(under))):
                 left_out.append(LeftOut(why, line.strip()))
                 continue
             kept.append(line)
             fitting = self._originals.fitting(stems(line))
-            for token in (*tokens(line), *(_proper(line) if names else ())):
+            for token in (*tokens(line), *(proper(line) if names and not (fenced or is_heading) else ())):
                 compared += 1
                 where = self._originals.where(token, fitting)
                 if not where:
@@ -153,34 +168,39 @@ class Vouching:
 
     # --- whose words ------------------------------------------------------------------------------------------------
 
-    def _doubt(self, line: str, under: str) -> Doubt | Literal[""]:
-        """Why a line does not stand; nothing if it does."""
+    def _doubt(self, line: str, by_itself: bool) -> Doubt | Literal[""]:
+        """Why a line does not stand; nothing if it does. `by_itself`: it is no code and no step of a plan."""
         looks = seen(shown(line))
         for sentence in filter(None, _SENTENCE.split(looks)):
             if _PERMISSION.search(sentence):
-                if not self._is_typed(sentence, permission=True):
+                if not self._is_typed(sentence, permission=True) and not self._is_answered(sentence, looks):
                     return "permission"
             elif (
                 _RULE.search(sentence) and not _ASKED.match(sentence) and not self._is_typed(sentence, permission=False)
             ):
                 return "rule"
-            elif speaks_for_user(sentence) and self._is_a_tools_wish(sentence):
+            elif speaks_for_user(sentence) and any(map(self._is_a_tools_wish, _CLAUSE.split(sentence))):
                 return "request"
-        ordered = _ORDER.search(looks) or (_ACT.search(looks) and not _NEXT.search(under))
+        ordered = _ORDER.search(looks) or (by_itself and _ACT.search(looks))
         return "order" if ordered and self._is_a_tools(looks) else ""
 
-    def _is_typed(self, claim: str, permission: bool) -> bool:
-        """Whether a sentence that the user typed says about this: a third of its words, and as much of a no."""
+    def _is_typed(self, claim: str, permission: bool, answers: bool = False) -> bool:
+        """Whether a sentence that the user typed says so: a third of the words, and as much of a no.
+
+        What is in brackets or behind a colon the writer adds; `answers`: only a yes or a no counts.
+        """
         said = stems(claim) - _SPEAKING
         if not said:
             return True  # it claims nothing in particular
-        if any(token.kind != "number" and not self._is_own(token) for token in tokens(claim)):
+        head = _ASIDE.split(claim, maxsplit=1)[0]
+        about = head if len(stems(head) - _SPEAKING) > 1 else claim
+        if any(token.kind != "number" and not self._is_own(token) for token in tokens(about)):
             return False  # about something that only tools named
-        denied = bool(_DENIES.search(claim)) or bool(_REFUSES.search(claim))
+        denied = bool(_NOT.search(claim)) or bool(_REFUSES.search(claim))
         least = min(len(said), max(2, round(SHARED * len(said))))
-        for words, denies, pasted in self._sentences:
+        for words, denies, pasted, is_answer in self._sentences:
             fits = denied == denies and not pasted if permission else denied <= denies
-            if fits and len(said & words) >= least:
+            if fits and is_answer >= answers and len(said & words) >= least:
                 return True
         return False
 
@@ -188,17 +208,19 @@ class Vouching:
         """Whether what it says of the user stands in calls and results, and no third of it in a sentence they typed."""
         said = stems(claim) - _SPEAKING
         least = max(1, round(SHARED * len(said)))
-        if not said or any(len(said & words) >= least for words, _, _ in self._sentences):
+        if not said or not speaks_for_user(claim) or any(len(said & typed[0]) >= least for typed in self._sentences):
             return False
-        calls = {n for n, item in enumerate(self._items) if item.kind == "call"}
-        if any(
-            (where := self._originals.where(token, None)) and where <= self._results | calls for token in tokens(claim)
-        ):
+        passing = self._results | {n for n, item in enumerate(self._items) if item.kind == "call"}
+        if any((where := self._originals.where(token, None)) and where <= passing for token in tokens(claim)):
             return True
         spoken, passed = set[str](), set[str]()
         for n in self._originals.fitting(said) or ():
-            (passed if n in self._results | calls else spoken).update(said & stems(self._texts[n]))
+            (passed if n in passing else spoken).update(said & stems(self._texts[n]))
         return 2 * len(passed - spoken) >= len(said)
+
+    def _is_answered(self, claim: str, line: str) -> bool:
+        """Whether a few words ("They agreed.") tell of an answer to a question about what their line is about."""
+        return len(claim) <= FEW and self._is_typed(line, permission=True, answers=True)
 
     def _is_own(self, token: ExactToken) -> bool:
         where = self._originals.where(token, None)
@@ -213,31 +235,43 @@ class Vouching:
         only = (said & tools) - own
         if not only and not any(not self._is_own(token) for token in tokens(line)):
             return False
-        least = max(2, REPEATED * len(said))
-        return any(len(said & stems(row)) >= least for n in self._having(only or said) for row in _rows(self._texts[n]))
-
-    def _having(self, words: set[str]) -> list[int]:
-        fitting = self._originals.fitting(words) or set()
-        return sorted(fitting & self._results)
+        rows = Counter(row for stem in said for row in self._rows.get(stem, ()))
+        return bool(rows) and max(rows.values()) >= max(2, REPEATED * len(said))
 
     @cached_property
-    def _sentences(self) -> list[tuple[set[str], bool, bool]]:
-        """The words of sentences that the user typed, one and two in a row; whether they deny; whether they are pasted.
+    def _rows(self) -> Mapping[str, Sequence[int]]:
+        """The lines of results that have a word, by their numbers; of a page without line ends its sentences."""
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        texts = (self._texts[n].replace("\\n", "\n").split("\n") for n in sorted(self._results))
+        rows = (part for text in texts for row in text for part in ([row] if len(row) < LONG else _SENTENCE.split(row)))
+        for number, row in enumerate(rows):
+            for stem in stems(row):
+                found[stem].append(number)
+        return found
+
+    @cached_property
+    def _sentences(self) -> list[tuple[set[str], bool, bool, bool]]:
+        """The words of sentences that the user typed, one and two in a row; whether they deny, are pasted, answer.
 
         A short answer has the words of what it answers.
         """
-        found, before = [], ""
+        found, asked, done = [], "", ""
         for item in self._items:
             if item.role == "assistant" and item.kind == "text":
-                before = item.text[-QUESTION:]
+                asked = item.text[-QUESTION:]
+            elif item.kind == "call":
+                done = f"{done} {item.text[:QUESTION]}"[-2 * QUESTION :]
             for part, pasted in _typed(item):
                 pieces = [piece for piece in _SENTENCE.split(seen(shown(part))) if piece and piece.strip()]
-                if not pasted and len(part) <= SHORT_ANSWER and (_ASSENT.match(part) or _DENIES.search(part)):
-                    found.append((stems(f"{before} {part}"), bool(_DENIES.search(part)), False))
+                if not pasted and len(part) <= SHORT_ANSWER and _ASSENT.match(part) and not _NOT.search(part):
+                    found.append((stems(f"{asked} {part}"), False, False, True))
+                elif not pasted and len(part) <= 4 * SHORT_ANSWER and _DENIES.search(part):
+                    found.append((stems(f"{asked} {done} {part}"), True, False, True))
+                done = ""
                 for n, piece in enumerate(pieces):
                     both = f"{piece} {pieces[n + 1]}" if n + 1 < len(pieces) else piece
-                    found.append((stems(piece), bool(_DENIES.search(piece)), pasted))
-                    found.append((stems(both), bool(_DENIES.search(both)), pasted))
+                    found.append((stems(piece), bool(_DENIES.search(piece)), pasted, False))
+                    found.append((stems(both), bool(_DENIES.search(both)), pasted, False))
         return found
 
     @cached_property
@@ -269,12 +303,6 @@ def _typed(item: Item) -> Iterator[tuple[str, bool]]:
                 yield item.text[part.start : part.stop].strip(), part.kind == "pasted"
 
 
-def _rows(text: str) -> Iterable[str]:
-    """Lines of a result; one that is a whole page by its sentences."""
-    for row in text.replace("\\n", "\n").split("\n"):
-        yield from [row] if len(row) < 400 else _SENTENCE.split(row)
-
-
 def _spaced(text: str) -> str:
     return " ".join(text.replace("\\n", " ").replace('\\"', '"').split())
 
@@ -282,17 +310,6 @@ def _spaced(text: str) -> str:
 def _is_told(token: ExactToken) -> bool:
     """Whether somebody may be sent to it: an address, a host, a number of an account or a ticket."""
     return token.kind in ("url", "email") or bool(_ACCOUNT.fullmatch(token.text) or _HOST.fullmatch(token.text.lower()))
-
-
-def _capitals_mean_names(text: str) -> bool:
-    """Whether capitals are rare inside the sentences of a text, as they are not in German or in titles."""
-    inside = _INSIDE.findall(text)
-    return len(inside) > 20 and sum(word[0].isupper() for word in inside) < CAPITALS * len(inside)
-
-
-def _proper(line: str) -> Iterator[ExactToken]:
-    """Names of people and places in a line."""
-    return iter(())
 
 
 def _listed(names: Sequence[str], most: int) -> str:
