@@ -61,9 +61,11 @@ def copies_on(
         for text in _texts(node):
             said_rows |= every & _row_set(text)
             said_names |= named & _names(text)
+    lengths = {len(row) for row in said_rows}
     for node in _nodes(db, scope, own if said_rows or said_names else ()):
         for text in _texts(node):
-            said_rows.difference_update(*(_rows(_words(text), many) for many in ROWS))
+            words_here = _words(text)
+            said_rows.difference_update(*(_rows(words_here, many) for many in lengths))
             said_names -= _names(text)
     leads = _Leads(db, scope, going)
     return [
