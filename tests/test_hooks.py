@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from clew.cli import app
-from clew.core.folders import store
+from clew.core.folders import data, store
 from clew.engine.append import Addition
 from clew.engine.engine import Engine
 from clew.hooks.putting_back import BACK_CHARACTERS, dropped
@@ -217,6 +218,18 @@ def test_sessions_whose_names_are_cut_to_the_same_keep_apart(home: Path) -> None
     for name in names:
         answer("gemini", event(home, "PreCompress", session_id=name))
     assert len([*(home / ".local" / "share" / "clew" / "hooks").iterdir()]) == len(names)
+
+
+def test_what_hooks_noted_of_sessions_long_over_is_removed(home: Path) -> None:
+    for name in ("old", "young"):
+        answer("gemini", event(home, "PreCompress", session_id=name))
+    folder = data({"HOME": str(home)}) / "hooks"
+    old = (folder / "young.txt").stat().st_mtime - 40 * 24 * 3600
+    os.utime(folder / "old.txt", (old, old))
+    answer("gemini", event(home, "PreCompress", session_id="young"))
+    assert {f.name for f in folder.iterdir()} == {"old.txt", "young.txt"}  # looked at once a session
+    answer("gemini", event(home, "PreCompress", session_id="new"))
+    assert {f.name for f in folder.iterdir()} == {"new.txt", "young.txt"}
 
 
 @pytest.mark.parametrize("said", [b"", b"nonsense", b"[]", b'{"hook_event_name": "SessionStart", "source": "compact"}'])

@@ -635,6 +635,9 @@ select s.name, b.id, b.session from checkpoint c join branch b on b.id = c.branc
 order by random()
 limit :limit;
 
+-- name: event_kinds
+select kind, count(*) from event group by kind order by kind;
+
 -- name: some_events
 select branch, seq, kind, old, new, note from event
 where (branch, seq) in (select branch, seq from event order by random() limit :limit);
