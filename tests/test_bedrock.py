@@ -104,6 +104,11 @@ def test_bodies_come_back_equal_and_untouched(body: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("body", BEDROCK + BEDROCK_ODD + BEDROCK_BAD)
+def test_tools_of_a_frame_are_objects(body: dict[str, Any]) -> None:
+    assert all(isinstance(tool, dict) for tool in decode(body)[0].tools)  # others look for their names
+
+
+@pytest.mark.parametrize("body", BEDROCK + BEDROCK_ODD + BEDROCK_BAD)
 def test_what_comes_out_shares_nothing_with_what_went_in(body: dict[str, Any]) -> None:
     frame, items = decode(body)
     scramble(bedrock.join(frame, bedrock.write(items)))

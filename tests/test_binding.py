@@ -13,7 +13,7 @@ from typing import Any
 
 import anthropic
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from amounts import cases
@@ -344,6 +344,7 @@ async def anything(client: Client, engine: Engine, view: View, names: list[str])
 
 @settings(max_examples=cases(8), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 10**9))
+@example(60477556)  # a restart after a block that quotes a message which was cut
 def test_whatever_happens_each_body_is_taken(seed: int) -> None:
     async def run() -> None:
         with TemporaryDirectory() as folder:

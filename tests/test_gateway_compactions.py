@@ -143,7 +143,8 @@ def test_an_undo_puts_back_what_the_client_no_longer_has(tmp_path: Path) -> None
         assert "line 600 of 1\\n" not in json.dumps(provider.heard[-1].body)
 
 
-def test_what_is_purged_is_in_no_summary_that_told_of_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("whole", [False, True], ids=["item", "branch"])
+def test_what_is_purged_is_in_no_summary_that_told_of_it(tmp_path: Path, whole: bool) -> None:
     path, word = tmp_path / "log.db", "okapi4711"
 
     async def holding(sessions: Sessions) -> dict[str, str]:
@@ -152,9 +153,19 @@ def test_what_is_purged_is_in_no_summary_that_told_of_it(tmp_path: Path) -> None
         nodes = await sessions.engine.store.nodes("default", ids)
         return {id: node.item.kind for id, node in nodes.items() if word in node.item.text}
 
+    async def words(sessions: Sessions) -> list[str]:
+        *_, newest = reversed(await sessions.engine.store.branches("default"))
+        said = (await sessions.engine.store.load("default", newest.id)).said
+        return [n.item.text for n in (await sessions.engine.store.nodes("default", [p.id for p in said])).values()]
+
     async def purge(sessions: Sessions) -> None:
-        assert isinstance(sessions.engine.store, SQLStore)
-        await sessions.engine.store.purge_item("default", leaked, "leaked")
+        store = sessions.engine.store
+        assert isinstance(store, SQLStore)
+        if whole:
+            *_, first = await store.branches("default")
+            await store.purge("default", [first.id], "leaked")
+        else:
+            await store.purge_item("default", leaked, "leaked")
 
     provider = StrictProvider([Answer("Go on.")], window=100_000)
     with serving(path, provider, 100_000, GatewaySettings(compaction="answer")) as served:
@@ -165,16 +176,21 @@ def test_what_is_purged_is_in_no_summary_that_told_of_it(tmp_path: Path) -> None
             for role, text in (("user", one), ("assistant", "It is done. " * 40))
         ][:-1]
         served.ask("/v1/messages", body(history), HEADERS)
-        text = compacted(served, history).replace(word, "it")  # what the client itself says is its own
+        text = compacted(served, history)
+        if not whole:
+            text = text.replace(word, "it")  # what the client itself says is its own
         history = [{"role": "user", "content": [{"type": "text", "text": f"{CONTINUED}\n\nSummary:\n{text}"}]}, *ran(1)]
         served.ask("/v1/messages", body(history), HEADERS)
         assert word in compacted(served, history)
         held = beside(path, holding)
         assert [*held.values()].count("summary") > 1
-        [leaked] = [id for id, kind in held.items() if kind == "text"]
+        leaked = next(id for id, kind in held.items() if kind == "text")
+        [*_, before] = beside(path, words)
         beside(path, purge)
         assert beside(path, holding) == {}
-        assert word not in compacted(served, history)
+        [*_, after] = beside(path, words)
+        assert before == after  # what the later session itself said stays
+        assert whole or word not in compacted(served, history)
 
 
 def test_the_line_of_a_log_counts_only_with_its_key() -> None:

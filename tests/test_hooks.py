@@ -3,14 +3,20 @@
 import asyncio
 import io
 import json
+import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
-from clew.core.folders import store
+from clew.cli import app
+from clew.core.folders import data, store
+from clew.engine.append import Addition
 from clew.engine.engine import Engine
 from clew.hooks.putting_back import BACK_CHARACTERS, dropped
 from clew.hooks.running import answer, run
@@ -171,6 +177,38 @@ def test_results_of_one_folder_are_not_told_in_another(home: Path) -> None:
     asyncio.run(held.close())
 
 
+@pytest.mark.parametrize("by", ["name", "beginning", "id"])
+def test_a_purge_takes_a_result_and_its_preview(home: Path, by: str) -> None:
+    word = "okapi4711 is the word of the day"
+    given = {"session_id": "talk-1", "tool_name": "Bash", "tool_use_id": "t1"} | reported(home)
+    told = answer("claude", event(home, "PostToolUse", tool_response={"stdout": f"{word}\n{BIG}"}, **given))
+    shown = json.loads(told)["hookSpecificOutput"]["updatedToolOutput"]["stdout"]
+    id = shown.rpartition("[mcp__clew__recall ")[2][:10]
+    call = {"id": "t1", "type": "function", "function": {"name": "Bash", "arguments": "{}"}}
+    body = {"messages": [{"role": "user", "content": "Go."}, {"role": "assistant", "tool_calls": [call]}]}
+    body["messages"].append({"role": "tool", "tool_call_id": "t1", "content": shown})
+
+    async def said(name: str, messages: dict[str, Any]) -> None:
+        held = open_store(str(store({"HOME": str(home)})), False)
+        await Engine(held).append(Addition(messages, name))
+        await held.close()
+
+    asyncio.run(said("talk-1", body))
+    mine = {"messages": [{"role": "user", "content": "Another conversation of mine."}]}
+    asyncio.run(said("talk-1-results-results", mine))  # one that only goes by such a name
+    chosen = {"name": ["talk-1"], "beginning": ["talk-1"[:-1]], "id": ["--id", id]}[by]
+    if by == "beginning":
+        assert CliRunner().invoke(app, ["purge", "talk-1-results-results", "--yes"]).exit_code == 0
+    took = CliRunner().invoke(app, ["purge", *chosen, "--yes", "--json"])
+    assert took.exit_code == 0, took.output
+    with closing(sqlite3.connect(store({"HOME": str(home)}))) as db:
+        db.execute("create virtual table temp.words using fts5vocab(main, body_text, row)")
+        assert db.execute("select 1 from words where term = 'okapi4711'").fetchall() == []
+        left = {name for (name,) in db.execute("select session from branch")}
+    every = {"talk-1", "talk-1-results", "talk-1-results-results"}
+    assert left == {"name": {"talk-1-results-results"}, "beginning": set(), "id": every}[by]
+
+
 async def _told(reach: Reach, word: str) -> bool:
     return any(word in line for hit in await reach.search(word) for _, line in hit.found.lines)
 
@@ -180,6 +218,18 @@ def test_sessions_whose_names_are_cut_to_the_same_keep_apart(home: Path) -> None
     for name in names:
         answer("gemini", event(home, "PreCompress", session_id=name))
     assert len([*(home / ".local" / "share" / "clew" / "hooks").iterdir()]) == len(names)
+
+
+def test_what_hooks_noted_of_sessions_long_over_is_removed(home: Path) -> None:
+    for name in ("old", "young"):
+        answer("gemini", event(home, "PreCompress", session_id=name))
+    folder = data({"HOME": str(home)}) / "hooks"
+    old = (folder / "young.txt").stat().st_mtime - 40 * 24 * 3600
+    os.utime(folder / "old.txt", (old, old))
+    answer("gemini", event(home, "PreCompress", session_id="young"))
+    assert {f.name for f in folder.iterdir()} == {"old.txt", "young.txt"}  # looked at once a session
+    answer("gemini", event(home, "PreCompress", session_id="new"))
+    assert {f.name for f in folder.iterdir()} == {"new.txt", "young.txt"}
 
 
 @pytest.mark.parametrize("said", [b"", b"nonsense", b"[]", b'{"hook_event_name": "SessionStart", "source": "compact"}'])

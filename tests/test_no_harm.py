@@ -21,3 +21,10 @@ def test_after_any_fault_the_next_request_is_what_it_would_have_been(fault: str)
     harm = Harm()
     tried(Trial("pi", 7, TIGHT, fault, at=3), harm)
     assert harm.told == []
+
+
+def test_while_the_store_fails_what_was_learned_of_a_provider_counts() -> None:
+    """Its count of tokens says how much is folded, and what it refused says how much may be sent."""
+    harm = Harm()
+    tried(Trial("qwen-code", 5050, TIGHT, "store locked", at=4), harm)
+    assert harm.told == []

@@ -29,6 +29,7 @@ from clew.facts.finding import classify
 from clew.store.notes import unpack_note
 from clew.store.packing import unpack
 from clew.store.places import is_url
+from clew.store.records import Origin
 from clew.store.sql import SQLStore
 from clew.store.upkeep.purge import Heir, Line, inherit
 from clew.testing import conversation
@@ -352,6 +353,17 @@ async def test_many_go_some_at_a_time_and_what_went_on_meanwhile_stays(store: SQ
     assert [b.session for b in await store.branches("default")] == ["s0"]
     assert sorted(audit.took.branches for audit in await store.purges()) == [1, 2]
     assert await store.check(deep=True) == []
+
+
+async def test_what_a_conversation_at_work_goes_on_from_is_not_old(store: SQLStore) -> None:
+    engine = Engine(store, SMALL)
+    first, other = await turns(engine, [user("one")], "first"), await turns(engine, [user("two")], "other")
+    since = now()
+    later = Request({"model": "gpt-4o", "messages": [user("three")]}, session="later", origin=Origin("handoff", first))
+    await engine.prepare(later)
+    took = await store.purge("default", await store.idle("default", since), "old", before=since)
+    assert (took.branches, [b.session for b in await store.branches("default")]) == (1, ["later", "first"])
+    assert other not in {b.id for b in await store.branches("default")}
 
 
 async def texts(store: SQLStore, branch: str) -> list[str]:

@@ -4,9 +4,11 @@ import json
 import logging
 import sqlite3
 import zlib
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ from clew import Budget, Engine, Request, SecretFound, SQLite, events
 from clew.engine.settings import Settings
 from clew.errors import ClewError
 from clew.events.telemetry import Traces
+from clew.steps import PRESETS
 from clew.store.compressing import decompress
 from clew.store.sql import SQLStore
 from clew.wire import check
@@ -236,3 +239,13 @@ async def test_a_call_id_that_is_a_secret_is_not_kept_and_goes_to_the_model_as_i
     assert check(clew.body(looked)) == []
     await store.close()
     assert KEY[:12] not in everything_in(tmp_path / "clew.db")
+
+
+async def test_secrets_that_do_not_fit_are_refused_with_their_number(store: SQLStore) -> None:
+    """They are sent as they are, which is longer than what is kept of them and stays in view."""
+    engine = Engine(store, Budget(window=4_000, reserve=500), Settings(secrets="redact", step=PRESETS["null"]()))
+    words = b64encode(Random(1).randbytes(6_000)).decode()
+    key = f"-----BEGIN RSA PRIVATE KEY-----\n{words}\n-----END RSA PRIVATE KEY-----"
+    with pytest.raises(clew.OverBudget, match=r"does not fit: [\d,]+ tokens of 3,500 \(") as raised:
+        await engine.prepare(Request(talk([key])))
+    assert raised.value.needed > raised.value.limit

@@ -129,6 +129,18 @@ def test_a_newer_file_is_refused_untouched(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
+async def test_a_process_that_runs_writes_nothing_once_a_newer_clew_was_at_its_file(tmp_path: Path) -> None:
+    store = SQLite(tmp_path / "log.db")
+    body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "one"}]}
+    await Engine(store).prepare(Request(body, session="first"))
+    with closing(sqlite3.connect(store.path)) as db:
+        db.execute("pragma user_version = 999")
+    with pytest.raises(NewerFile, match="version 999"):
+        await Engine(store).prepare(Request(body, session="second"))
+    assert [b.session for b in await store.branches("default")] == ["first"]
+    await store.close()
+
+
 def test_a_place_that_cannot_be_written_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(StoreError, match="cannot be created"):

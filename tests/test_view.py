@@ -7,6 +7,7 @@ import pytest
 
 from clew import BrokenHistory, Digests, Item, Node, Pinned, Swap, View
 from clew.core.cuts import continues, pairs
+from clew.core.items import BESIDE
 from clew.core.view import fold, originals, shared_start
 from clew.testing import view_of
 
@@ -166,3 +167,13 @@ def test_which_edit_made_a_node_is_known_of_every_version() -> None:
         assert view.stand_ins() == view.edits.made.keys()
     assert versions[-1].edits.moved == {node.id: (versions[-1].edits[-1],)}
     assert not versions[-2].edits.moved
+
+
+def test_an_edit_that_quotes_a_stand_in_holds_while_that_one_does() -> None:
+    """A long message that was cut is quoted as it stands in view."""
+    view = view_of(TALK)
+    cut = view.replace(0, 1, line("h…"), by="test")
+    told = cut.replace_all([Swap(1, 7, [line()], {BESIDE: [cut.nodes[0].id]})], by="test")
+    assert fold(view.nodes, told.edits) == told.nodes
+    assert fold(view.nodes[1:], told.edits) == view.nodes[1:]
+    assert fold(view.nodes, told.edits[1:]) == view.nodes

@@ -176,7 +176,7 @@ async def acompress(
         fitted = unbound(fitted, view)
     after = target.size(fitted)
     if not after.within(target.limit):
-        raise over_budget(fitted, target)
+        raise over_budget(fitted, target, after)
     out = encode(fitted.frame, (n.item for n in fitted.nodes))[named(form).LIST]
     return Compressed(
         out,

@@ -243,18 +243,33 @@ async def _chosen(store: "SQLStore", scope: str, names: list[str], before: datet
     else:
         branches = await store.branches(scope)
         found = list(dict.fromkeys(id for name in names for id in meant(name, branches)))
-        found = found if names else [b.id for b in branches]
+        found = _with_results(found, branches) if names else [b.id for b in branches]
     if not found:
         # Who purges what is old each night has nothing to do on most of them.
         raise Nothing(f"nothing in scope {scope!r} matches; try another --scope")
     return found
 
 
+RESULTS_CAUSES = ("subagent", "task")  # of conversations that have the results behind another's previews
+
+
+def _with_results(found: list[str], branches: list["BranchInfo"]) -> list[str]:
+    """These branches, and those that have the results of which they have previews."""
+    from clew.sessions.about import results_of
+
+    beside = {results_of(b.session) for b in branches if b.session and b.id in found}
+    more = [b.id for b in branches if b.session in beside and b.cause in RESULTS_CAUSES]
+    return list(dict.fromkeys([*found, *more]))
+
+
 def meant(name: str, branches: list["BranchInfo"]) -> list[str]:
     """The branches of a session, or the one of an id; the beginning of either will do if it fits no other."""
+    from clew.sessions.about import results_of
+
     for exact in (True, False):
         fits = [b for b in branches if _fits(b.id, name, exact)]
-        sessions = {b.session for b in branches if _fits(b.session, name, exact)}
+        sessions = {b.session for b in branches if b.session and _fits(b.session, name, exact)}
+        sessions -= {results_of(session) for session in sessions}  # they are meant with the one beside which they are
         if len(fits) + len(sessions) > 1:
             raise Ambiguous(f"{name} matches {len(fits) + len(sessions)} branches and sessions; give more of it")
         if fits or sessions:

@@ -10,6 +10,7 @@ from clew.core.items import SHORT
 from clew.core.own_tools import RECALL
 
 POINTER = rf"(?<![0-9a-zA-Z]){RECALL} [0-9a-f]{{{SHORT}}}"  # in whatever text, under whichever name
+PREVIEWED = " characters out of view; "  # what stands before one between the two ends of a long text
 _ID = rf"{RECALL} [0-9a-f]{{{SHORT}}}"
 _ALONE = re.compile(rf"\[{_ID}\]")
 _BESIDE = re.compile(

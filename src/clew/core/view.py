@@ -187,9 +187,8 @@ def fold(
         after[at], before[key] = key, at
         at = key
     after[at], before["$"] = "$", at
-    said = frozenset(known)
     for edit in edits:
-        if not _quotes_stand(edit, said, known, alias) or (changed and _is_vague(edit)):
+        if not _quotes_stand(edit, known, alias) or (changed and _is_vague(edit)):
             continue
         old: Sequence[str] = [alias.get(id, id) for id in edit.old] if alias else edit.old
         if gone or loose:
@@ -218,10 +217,13 @@ def fold(
     return tuple(out)
 
 
-def _quotes_stand(edit: Edit, said: Collection[str], known: Collection[str], alias: Mapping[str, str]) -> bool:
-    """Whether all that an edit quotes, without standing for it, is there still: else the words would be old."""
-    beside, pins = edit.evidence.get(BESIDE, ()), edit.evidence.get(PINS, ())
-    return all(alias.get(id, id) in said for id in beside) and all(alias.get(id, id) in known for id in pins)
+def _quotes_stand(edit: Edit, known: Collection[str], alias: Mapping[str, str]) -> bool:
+    """Whether all that an edit quotes, without standing for it, is there still: else the words would be old.
+
+    It may be a stand-in itself, as a long message that was cut: that is there if its own edit applied.
+    """
+    quoted = *edit.evidence.get(BESIDE, ()), *edit.evidence.get(PINS, ())
+    return all(alias.get(id, id) in known for id in quoted)
 
 
 def _is_vague(edit: Edit) -> bool:

@@ -98,8 +98,10 @@ class Compactor:
         await self.take_down()
         view = accepted(branch, view, shown)
         branch.settle(view)
-        fits = self.settings.compaction != "on" or _may_fit(branch, view, target)
-        return Fitted(view, None if fits else over_budget(view, target), shadow, folded, cause)
+        error = None
+        if self.settings.compaction == "on" and not _may_fit(branch, view, target):
+            error = over_budget(view, target, branch.ledger.size.measure(view)[0])
+        return Fitted(view, error, shadow, folded, cause)
 
     async def handed_over(self, scope: Scope, branch: Branch, view: View, handoff: Handoff, target: Target) -> View:
         """The view that begins a new session, if one was asked for."""

@@ -59,6 +59,11 @@ class ModelLimits:
         self._reports = Recent[tuple[Scope, str], int](TAUGHT)
         self._refused = Recent[tuple[Scope, str], int](TAUGHT)  # by branch: the window that a refusal just named
 
+    def know(self, other: "ModelLimits") -> None:
+        """Take over what another one has in memory of counts and windows, where its store cannot be asked."""
+        self._calibrations.update(other._calibrations)
+        self.windows.know(other.windows)
+
     async def target(self, scope: Scope, frame: Frame, past: bool = False) -> Target:
         """What a request is to fit, with a meter for its model. `past`: whatever refusals taught."""
         given, answer = self._given, answer_of(frame)

@@ -90,6 +90,15 @@ class ModelWindows:
             SCOPES
         )  # requests aimed at a learned limit since one was aimed past it
 
+    def know(self, other: "ModelWindows") -> None:
+        """Take over what another one has in memory."""
+        self.given.update(other.given)
+        self._homes.update(other._homes)
+        self._probed.update(other._probed)
+        # What it was taught is in its store only: here it is known as what was guessed is.
+        taught = {(scope, place): limit for scope, held in other._learned.items() for place, limit in held.items()}
+        self._guessed.update(taught | other._guessed)
+
     def place(self, name: str, address: str) -> None:
         """Have the server that runs a model: it is asked beside the others, about this model only."""
         if self._homes.get(name) != address:

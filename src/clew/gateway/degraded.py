@@ -49,6 +49,7 @@ class SpareEngine:
         self._fitted += 1
         if self._spare is None or self._fitted % MANY_FITTED == 0:
             self._spare = Engine(SQLite(":memory:"), self._engine.budget, self._engine.settings)
+            self._spare.limits.know(self._engine.limits)
         made = ContextController(self._spare, offer=other.is_ours(RECALL), steer=False, tell=False)
         made.method = "auto"
         return made

@@ -2,7 +2,9 @@
 
 import os
 import re
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 from clew.core.folders import data
 
 UNSAFE = re.compile(r"[^\w.-]+")
+OLD = 30 * 24 * 3600  # seconds without a line after which nobody goes on with a session: its file is removed
 LONGEST = 120  # characters of a session's name that are its file's
 EXPECTED, UNCHANGED, DONE, RESULT = "expected", "unchanged", "compacted", "result"  # what a line begins with
 
@@ -27,8 +30,18 @@ def note(event: Mapping[str, Any], line: str) -> None:
     """Add a line; several processes may at once."""
     file = session_file(event)
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not file.exists():  # once a session
+        _forget_old(file.parent)
     with file.open("a", encoding="utf-8") as lines:
         lines.write(f"{line}\n")
+
+
+def _forget_old(folder: Path) -> None:
+    """Remove the files of sessions that are over."""
+    for file in folder.glob("*.txt"):
+        with suppress(OSError):  # another hook may have done it
+            if file.stat().st_mtime < time.time() - OLD:
+                file.unlink()
 
 
 def lines_of(event: Mapping[str, Any]) -> list[str]:

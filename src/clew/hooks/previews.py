@@ -15,7 +15,7 @@ from clew.engine.append import Addition
 from clew.engine.engine import Engine
 from clew.errors import NotFound
 from clew.hooks.pending import RESULT, note
-from clew.sessions.about import hold
+from clew.sessions.about import hold, results_of
 from clew.steps.lines import preview
 from clew.steps.matches import matches, terms
 from clew.store import open_store
@@ -58,7 +58,7 @@ async def _kept(event: Mapping[str, Any], texts: list[str], recall: str) -> dict
 async def preview_of(made: Engine, scope: Scope, event: Mapping[str, Any], text: str, recall: str) -> str:
     """Write one result to the log, in a conversation beside that of its session; `recall` is the tool that shows it."""
     # Who names neither its session nor its call shares none: what was said in another is not its own.
-    name = f"{event.get('session_id') or new_id()}-results"
+    name = results_of(str(event.get("session_id") or new_id()))
     if folder := event.get("cwd"):
         await hold(made.store, scope, name, str(folder))
     tool, id = str(event.get("tool_name") or "tool"), str(event.get("tool_use_id") or f"call-{new_id()}")

@@ -20,7 +20,7 @@ from clew.hooks.pressure import Pressure
 from clew.hooks.previews import preview_of
 from clew.plugins import opencode, pi
 from clew.plugins.forms import HostForm, OwnMessage
-from clew.sessions.about import hold
+from clew.sessions.about import hold, results_of
 from clew.sessions.session_files import PLUGGED_KIND
 from clew.sessions.transcripts.shape import TranscriptMessage
 from clew.sessions.transcripts.source import objects
@@ -121,7 +121,7 @@ class PluginConversations:
         if name not in ("recall", "search_history") or not isinstance(given, Mapping):
             raise ToolError(f"{name[:60]}: expected recall or search_history, and its arguments, an object")
         failed = "nothing was said in this conversation yet"
-        for session in (asked["session"], f"{asked['session']}-results"):
+        for session in (asked["session"], results_of(asked["session"])):
             if branch := await self._engine.store.session(self._scope, session):
                 try:
                     return {"text": framed(await self._found(branch, name, given))}

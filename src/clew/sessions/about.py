@@ -37,6 +37,11 @@ class About(NamedTuple):
         return re.split(r"[/\\]", self.folder.rstrip("/\\"))[-1]
 
 
+def results_of(name: str) -> str:
+    """The name of the conversation that has the results of which the one of this name has previews."""
+    return f"{name}-results"
+
+
 async def held_in(store: Store, scope: Scope, name: str) -> str:
     """The folder in which a conversation is held, as its host said; nothing where nobody did."""
     return str((await store.learned(scope, FOLDER_KIND)).get(name, {}).get(FOLDER_KIND) or "")

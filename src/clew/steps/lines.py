@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_
 
 from clew.core.items import Item, Node
-from clew.core.pointers import pointer
+from clew.core.pointers import PREVIEWED, pointer
 from clew.core.view import View
 from clew.steps.matches import MatchedLine, listing
 from clew.steps.outcome import outcome
@@ -68,7 +68,7 @@ def preview(item: Item, recall: str, head: int, tail: int, matches: Sequence[Mat
     if found:
         head, tail = less_head, less_tail
     missing = len(text) - head - tail
-    middle = f"\n[… {missing:,} of {len(text):,} characters out of view; {pointer(recall)}{found} …]\n"
+    middle = f"\n[… {missing:,} of {len(text):,}{PREVIEWED}{pointer(recall)}{found} …]\n"
     return plain(item, text[:head] + middle + text[len(text) - tail :])
 
 

@@ -267,13 +267,12 @@ def _inside(stretches: Sequence[Stretch], span: Stretch) -> list[int]:
     return [g for g, (a, b) in enumerate(stretches) if span[0] <= a and b <= span[1]]
 
 
-def over_budget(view: View, target: Target) -> OverBudget:
-    """The error for what cannot be made to fit, with the numbers."""
+def over_budget(view: View, target: Target, have: Size) -> OverBudget:
+    """The error for what cannot be made to fit, with the numbers; it may be larger than the view, as secrets are."""
     frame = target.meter.frame(view.frame)
     pinned = target.meter.nodes(n for n in view.nodes if n.id in view.pinned)
     fixed = target.meter.nodes(view.nodes[i] for i in sealed(view))
     beside = f", what only the provider can read {fixed.tokens:,}" if fixed.tokens else ""
-    have = target.size(view)
     words = ("tokens", "bytes", "images", "messages")
     over = [f"{h:,} {w} of {m:,}" for h, m, w in zip(have, target.limit, words, strict=True) if h > m]
     return OverBudget(

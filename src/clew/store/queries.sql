@@ -237,9 +237,17 @@ where b.scope = (select id from scope where name = :scope) and b.at < :before
 order by b.at;
 
 -- name: idle_among
-select b.id from json_each(:branches) j
-cross join branch b on b.id = j.value and b.scope = :owner
-where coalesce((select e.at from event e where e.branch = b.id order by e.seq desc limit 1), b.at) < :before;
+-- With what goes on from a branch: what is told there of it is needed while that is at work.
+with recursive line (first, id) as (
+    select b.id, b.id from json_each(:branches) j cross join branch b on b.id = j.value and b.scope = :owner
+    union
+    select line.first, s.branch from line
+    cross join session p on p.branch = line.id
+    cross join session s on s.scope = :owner and s.parent = p.id and s.opening = 1 and s.cause <> 'fork'
+)
+select line.first from line cross join branch b on b.id = line.id
+group by line.first
+having max(coalesce((select e.at from event e where e.branch = b.id order by e.seq desc limit 1), b.at)) < :before;
 
 -- name: tombstones
 select t.id, p.at, p.reason from tombstone t join purge p on p.id = t.purge
@@ -309,6 +317,15 @@ delete from loose where id in (select id from kept);
 
 -- name: add_spare
 insert into spare (content) select distinct content from loose;
+
+-- name: loose_ids
+select lower(hex(id)) from loose;
+
+-- name: kept_ids
+select lower(hex(k.id)) from kept k cross join node n on n.scope = :owner and n.id = k.id;
+
+-- name: said_on
+select e.new from json_each(:branches) j cross join event e on e.branch = j.value where e.kind in ('said', 'client');
 
 -- name: drop_going
 drop table going;
@@ -621,6 +638,9 @@ select branch, seq, data from checkpoint where branch = :branch and version = :v
 select s.name, b.id, b.session from checkpoint c join branch b on b.id = c.branch join scope s on s.id = b.scope
 order by random()
 limit :limit;
+
+-- name: event_kinds
+select kind, count(*) from event group by kind order by kind;
 
 -- name: some_events
 select branch, seq, kind, old, new, note from event

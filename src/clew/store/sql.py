@@ -160,8 +160,8 @@ class SQLStore(ABC):
         took = Purge()
         for at in range(0, len(branches), self.purged_at_once):
             some = tuple(branches[at : at + self.purged_at_once])
-            act = partial(purge_branches, scope=scope, branches=some, reason=reason, dry_run=dry_run, before=before)
-            took.add(await self._delete(act))
+            those = partial(purge_branches, digests=self._digests(scope), scope=scope, branches=some)
+            took.add(await self._delete(partial(those, reason=reason, dry_run=dry_run, before=before)))
             if progress:
                 progress(min(at + self.purged_at_once, len(branches)), len(branches))
         return took if dry_run else await self._erase(took)

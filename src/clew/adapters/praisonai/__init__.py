@@ -34,6 +34,7 @@ from clew.core.view import View
 from clew.engine.append import Addition
 from clew.engine.engine import Engine
 from clew.exchange.thread import Thread, best, engine_at
+from clew.sessions.about import results_of
 from clew.steps.handoff import NEW_SESSION
 from clew.steps.lines import preview
 from clew.store.records import Origin
@@ -199,8 +200,8 @@ class Context(ContextManager):  # type: ignore[misc]
             {"role": "assistant", "content": None, "tool_calls": [made]},
             {"role": "tool", "tool_call_id": call, "content": output},
         ]
-        origin = Origin("task", thread.last.view.branch) if thread.last else None
-        name = f"{thread.session or self._name}-results"
+        origin = Origin("task", thread.last.view.branch if thread.last else None)
+        name = results_of(thread.session or self._name)
         aside = Addition({"model": self.model, "messages": said}, name, PRAISON_FORMAT, thread.scope, origin)
         await self.engine.append(aside)
         self._aside = await self.engine.open(aside)

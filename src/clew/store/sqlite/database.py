@@ -12,6 +12,7 @@ from clew.store.packing import indexable, unpack_item
 from clew.store.queries import statements
 from clew.store.signs import asked, first_pair, indexed
 from clew.store.sqlite.damage import damage
+from clew.store.sqlite.opening import refuse_newer
 from clew.store.sqlite.watching import Watch, is_busy
 from clew.store.waiting import PATIENCE
 from clew.text.words import parts
@@ -151,6 +152,8 @@ class SQLiteDatabase:
         self._begin()
         self._parts = turns = 0
         try:
+            # A newer clew may have opened the file since, and brought it to a form in which this one cannot write.
+            refuse_newer(self.path, self.connection.execute("pragma user_version").fetchone()[0])
             yield
             if self.watch and self._parts:
                 [(turns,)] = self.ask("count_turns", more=self._parts).fetchall()

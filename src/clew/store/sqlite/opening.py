@@ -6,6 +6,7 @@ import sqlite3
 import threading
 import time
 from collections import Counter, deque
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -83,7 +84,7 @@ def _prepare(path: Path) -> None:
     # Straight from the header, so that looking changes nothing: no -wal or -shm file appears beside a foreign database.
     if begin.strip(b"\0") and (begin[:16] != MAGIC or int.from_bytes(begin[68:72]) != APPLICATION):
         raise ForeignFile(f"{path}: exists and is not a clew store; choose another place")
-    _refuse_newer(str(path), int.from_bytes(begin[60:64]))
+    refuse_newer(str(path), int.from_bytes(begin[60:64]))
     if not begin:
         path.chmod(0o600)  # an empty file that somebody else made is about to hold what was said
 
@@ -126,8 +127,15 @@ def connect(path: str, migrate: bool = False, patience: float = PATIENCE) -> sql
     return db
 
 
-def _refuse_newer(path: str, version: int) -> None:
-    known = len(migrations())
+@cache
+def newest() -> int:
+    """The version of a store as this clew writes it."""
+    return len(migrations())
+
+
+def refuse_newer(path: str, version: int) -> None:
+    """Raise `NewerFile` where a newer clew wrote a file."""
+    known = newest()
     if version > known:
         raise NewerFile(f"{path}: written by a newer clew (version {version}, this one knows {known}); upgrade clew")
 
@@ -135,7 +143,7 @@ def _refuse_newer(path: str, version: int) -> None:
 def _migrate(db: sqlite3.Connection, path: str) -> None:
     scripts = migrations()
     version = db.execute("pragma user_version").fetchone()[0]
-    _refuse_newer(path, version)  # the header on disk may lag behind the write-ahead log
+    refuse_newer(path, version)  # the header on disk may lag behind the write-ahead log
     if version < len(scripts):
         db.execute("begin immediate")
         try:

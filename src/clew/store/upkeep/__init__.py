@@ -13,6 +13,7 @@ from clew.store.loading import DAMAGE, FOREVER, is_right, keep_all
 from clew.store.packing import is_as_said, unpack_item
 from clew.store.records import ABSENT
 from clew.store.rows import event_of, read_row
+from clew.store.shapes import NOTES
 from clew.store.signs import first_pair
 from clew.store.upkeep.purge import drop_loose_bodies
 from clew.store.upkeep.relist import relist
@@ -145,6 +146,7 @@ def check(db: Database, secret: bytes, deep: bool, progress: Progress | None) ->
     for part in (
         _rows(db),
         _index(db),
+        _newer(db),
         _events(db, deep),
         _checkpoints(db, deep),
         _bodies(db, secret, deep, progress),
@@ -176,11 +178,27 @@ def _index(db: Database) -> Iterator[Problem]:
         yield Problem(INDEX_DAMAGE, 1, REPAIR)
 
 
+def _newer(db: Database) -> Iterator[Problem]:
+    """Events of kinds that this clew does not know: nothing is damaged, and nothing is to be restored."""
+    if unknown := _unknown(db):
+        what = f"events that a newer clew wrote and this one cannot read ({', '.join(unknown)})"
+        yield Problem(what, sum(unknown.values()), "upgrade clew")
+
+
+def _unknown(db: Database) -> dict[str, int]:
+    """Kinds of events that have a name as clew gives them, and are not ours, with how many there are."""
+    kinds = dict(db.ask("event_kinds").fetchall())
+    return {k: n for k, n in kinds.items() if k not in NOTES and isinstance(k, str) and k.isidentifier()}
+
+
 def _events(db: Database, deep: bool) -> Iterator[Problem]:
     """Read events again: is each one that clew writes?"""
+    newer = _unknown(db)
     few = [] if deep else [db.ask("some_events", limit=SAMPLE).fetchall()]
     unreadable = 0
     for _, _, kind, old, new, note in chain.from_iterable(batches(db, "event", FIRST_EVENT) if deep else few):
+        if kind in newer:
+            continue
         try:
             event_of(read_row(kind, None, None, old, new, note), "", 0, lambda at: Node(at, "", ABSENT))
         except DAMAGE:
@@ -195,7 +213,7 @@ def _checkpoints(db: Database, deep: bool) -> Iterator[Problem]:
     found = Counter(is_right(db, *row) for row in rows)
     if found[False]:
         yield Problem("checkpoints that do not match their events", found[False], REPAIR)
-    if found[None]:
+    if found[None] and not _unknown(db):
         yield Problem("branches whose events cannot be read", found[None], db.restoring)
 
 

@@ -1,19 +1,23 @@
 """Taking branches out of the log for good.
 
 What a remaining branch refers to stays. Where it forked from one that goes, it inherits the events of its own past.
+What it tells of one that goes without having said it (summaries, answers of tools, stand-ins) goes.
 """
 
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from graphlib import TopologicalSorter
 from typing import Any, NamedTuple
 
-from clew.core.items import Scope, new_id
+from clew.core.items import Digests, Scope, new_id
 from clew.store import reading
 from clew.store.database import Database
 from clew.store.packing import listed, unpack
 from clew.store.rows import note_of
+from clew.store.upkeep.copies import copies_on
+from clew.store.upkeep.quoting import blank, followers, holding, places, quoting
 from clew.store.writing import owner_of
 
 LISTS = (
@@ -73,11 +77,17 @@ class Heir(NamedTuple):
 
 
 def purge_branches(
-    db: Database, scope: Scope, branches: Collection[str], reason: str, dry_run: bool, before: float | None = None
+    db: Database,
+    digests: Digests,
+    scope: Scope,
+    branches: Collection[str],
+    reason: str,
+    dry_run: bool,
+    before: float | None = None,
 ) -> Purge:
     """Take branches away; with `dry_run`, only say what would go. With `before`, those on which nothing happened since.
 
-    Reads and writes what belongs to these branches, however much else there is.
+    Reads and writes what belongs to these branches and to those that go on from them, however much else there is.
     """
     with db.trial() if dry_run else db.transaction():
         owner = owner_of(db, scope)
@@ -87,13 +97,15 @@ def purge_branches(
             branches = [branch for (branch,) in idle.fetchall()]
         took = Purge(branches=len(set(branches)))
         if branches:
-            _purge(db, scope, owner, branches, reason, took)
+            _purge(db, digests, scope, owner, branches, reason, took)
             if not dry_run:
                 merge(db)
     return took
 
 
-def _purge(db: Database, scope: Scope, owner: int, branches: Collection[str], reason: str, took: Purge) -> None:
+def _purge(
+    db: Database, digests: Digests, scope: Scope, owner: int, branches: Collection[str], reason: str, took: Purge
+) -> None:
     rows = db.ask("lines_among", owner=owner, branches=listed(branches)).fetchall()
     lines = {id: Line(*line) for id, *line in rows}
     for branch in branches:
@@ -109,6 +121,8 @@ def _purge(db: Database, scope: Scope, owner: int, branches: Collection[str], re
     for branch in (id for id, heir in heirs.items() if heir.branch):
         _rename(db, owner, branch)
     frames = _share_out(db, given)
+    _choose(db, given)
+    _untell(db, digests, scope, given, set(branches), reason, took)
     _leave(db, given, took, any(heir.branch for heir in heirs.values()))
     for branch, line in moved.items():
         db.ask("move_branch", branch=branch, **line._asdict())
@@ -191,21 +205,52 @@ def _rename(db: Database, owner: int, branch: str) -> None:
     db.ask("rename_parent", owner=owner, **given)
 
 
-def _sweep(db: Database, given: Mapping[str, Any], took: Purge) -> None:
-    """Delete the nodes that no remaining branch refers to, and the bodies that no node does."""
+def _choose(db: Database, given: Mapping[str, Any]) -> None:
+    """Leave in the list of nodes that may go only those that no remaining branch refers to."""
     db.ask("keep_first_said", **given)
     db.ask("keep_said_again", **given)
     db.ask("drop_kept_loose")
     db.ask("add_spare", **given)
     db.ask("count_lists")
+
+
+def _untell(
+    db: Database,
+    digests: Digests,
+    scope: Scope,
+    given: Mapping[str, Any],
+    leaving: Collection[str],
+    reason: str,
+    took: Purge,
+) -> None:
+    """Put a note where branches that go on from these tell what was said there: summaries, answers, stand-ins."""
+    telling = followers(db, given["owner"], leaving).difference(leaving)
+    if not telling:
+        return
+    now = time.time()
+    note = purge_note(now, reason)
+    gone, kept = ({id for (id,) in db.ask(name, **given).fetchall()} for name in ("loose_ids", "kept_ids"))
+    notes = dict.fromkeys(copies_on(db, scope, telling, gone, kept), note)
+    told = {place for content in notes for place, _ in places(db, given["owner"], content)}
+    holders = holding(db, given["owner"], told).difference(leaving)
+    whose = {"holders": holders, "telling": telling | holders, "leaving": leaving}
+    notes = quoting(db, digests, scope, given, gone | told, note, **whose) | notes
+    for content, text in notes.items():
+        blank(db, {**given, "at": now, "content": content}, text, took)
+
+
+def _sweep(db: Database, given: Mapping[str, Any], took: Purge) -> None:
+    """Delete the nodes that no remaining branch refers to, and the bodies that no node does."""
     db.ask("bury_nodes", **given)
-    took.nodes = db.ask("purge_nodes", **given).rowcount
+    took.nodes += db.ask("purge_nodes", **given).rowcount
     db.ask("bequeath_nodes", **given)
     db.ask("purge_said_again", **given)
     db.ask("bequeath_said_again", **given)
     db.ask("unbury", **given)
     db.ask("bury_branches", **given)
-    took.bodies, took.bytes = _drop_bodies(db, db.ask("spare_bodies", **given).fetchall())
+    bodies, size = _drop_bodies(db, db.ask("spare_bodies", **given).fetchall())
+    took.bodies += bodies
+    took.bytes += size
 
 
 def _drop_frames(db: Database, given: Mapping[str, Any], frames: list[str], took: Purge) -> None:
@@ -248,6 +293,11 @@ def _audit(at: float, scope: Scope, asked: str, reason: str, *took: int) -> Audi
 
 def begin(db: Database, owner: int, asked: str, reason: str) -> int:
     return db.add("add_purge", owner=owner, at=time.time(), asked=asked, reason=reason)
+
+
+def purge_note(at: float, reason: str) -> str:
+    """What stands in the place of words that went."""
+    return f"purged {datetime.fromtimestamp(at):%Y-%m-%d}: {reason}"
 
 
 def end(db: Database, given: Mapping[str, Any], took: Purge) -> None:

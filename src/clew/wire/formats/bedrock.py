@@ -45,9 +45,8 @@ def split(body: Mapping[str, Any]) -> tuple[Frame, list[Any]]:
     config = rest.get("toolConfig")
     tools = config.get("tools") if isinstance(config, dict) else None
     specs = [t.get("toolSpec") for t in tools if isinstance(t, dict)] if isinstance(tools, list) else []
-    return Frame(
-        NAME, string(rest.get("modelId")), (), rest, _words(rest.get("system")), tuple(s for s in specs if s)
-    ), messages
+    declared = tuple(spec for spec in specs if isinstance(spec, dict) and spec)
+    return Frame(NAME, string(rest.get("modelId")), (), rest, _words(rest.get("system")), declared), messages
 
 
 def join(frame: Frame, messages: Sequence[Block]) -> Block:
