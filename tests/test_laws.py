@@ -15,6 +15,7 @@ from clew.adapters.middle import Middle
 from clew.core import rawjson
 from clew.core.items import Item
 from clew.steps import (
+    ClearBeside,
     ClearReasoning,
     ClearResults,
     Cut,
@@ -50,6 +51,7 @@ STEPS: list[tuple[Step, bool]] = [
     (Dedupe(), False),
     (ClearReasoning(), False),
     (ClearResults(), False),
+    (ClearBeside(), False),
     (ShrinkCalls(), False),
     (Summarize(), False),
     (Trim(), True),
