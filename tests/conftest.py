@@ -6,6 +6,8 @@ import gc
 import gzip
 import json
 import os
+import zlib
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-import paging
 import postgres
 from amounts import MANY
 from clew import open_store
@@ -21,6 +22,7 @@ from clew.store.sql import SQLStore
 
 CORPUS = Path(os.environ.get("CLEW_CORPUS", Path(__file__).parents[2] / "shared" / "corpus" / "dev"))
 COMPACTED = '"real_compactions"'  # in the line of a conversation that a product compacted
+NO_BROWSER = "no chromium here: the tests that look at the page in a browser are left out; apt install chromium"
 SAMPLE = Path(__file__).parents[1] / "src" / "clew" / "data" / "sample.jsonl.gz"
 
 # Modules whose tests hold for every kind of store; elsewhere a store is a file.
@@ -54,8 +56,27 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             metafunc.parametrize(name, ["sqlite", "postgres"], indirect=True)
 
 
+@pytest.hookimpl(tryfirst=True)  # before marks are chosen by
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = [item for item in items if not _once_too_often(getattr(item, "callspec", None))]
+    forms: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("few"):
+            forms[item.nodeid.partition("[")[0]].append(item)
+    for test, all_of_it in forms.items():
+        _leave_to_the_night(test, all_of_it)
+
+
+def _leave_to_the_night(test: str, forms: list[pytest.Item]) -> None:
+    """Of the forms of a test that is marked `few`, so many run here, evenly apart; which ones depends on its name, so
+    that a file with many tests still has every form of something."""
+    mark = forms[0].get_closest_marker("few")
+    here = mark.args[0] if mark and mark.args else 1
+    begin = zlib.crc32(test.encode())
+    kept = {(begin + n * len(forms) // here) % len(forms) for n in range(here)}
+    for n, item in enumerate(forms):
+        if n not in kept:
+            item.add_marker(pytest.mark.nightly)
 
 
 def _once_too_often(call: Any) -> bool:
@@ -64,7 +85,7 @@ def _once_too_often(call: Any) -> bool:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    for missing in (postgres.MISSING, paging.MISSING):
+    for missing in (postgres.MISSING, NO_BROWSER):
         skipped = [r for r in terminalreporter.stats.get("skipped", ()) if missing in str(r.longrepr)]
         if skipped:
             terminalreporter.section(f"{missing} ({len(skipped)} tests)", red=True, bold=True)
