@@ -30,15 +30,15 @@ class Clock:
 
     def __init__(self, seconds: float) -> None:
         self.until, self.stopped, self.failed = time.monotonic() + seconds, False, 0
-        self.session: Any = None
+        self.stopping: Any = None
 
     def pytest_sessionstart(self, session: Any) -> None:
-        self.session = session
+        self.stopping = session.config.pluginmanager.getplugin("dsession")  # of xdist: it does not ask pytest's session
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         self.failed += report.failed
         if report.when == "teardown" and time.monotonic() > self.until:
-            self.session.shouldstop, self.stopped = "the time is up", True
+            self.stopping.shouldstop, self.stopped = "the time is up", True
 
 
 def changed(since: str | None) -> list[str]:

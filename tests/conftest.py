@@ -6,9 +6,9 @@ import gc
 import gzip
 import json
 import os
-import zlib
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -59,24 +59,25 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(tryfirst=True)  # before marks are chosen by
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = [item for item in items if not _once_too_often(getattr(item, "callspec", None))]
-    forms: dict[str, list[pytest.Item]] = defaultdict(list)
+    forms: dict[str, list[pytest.Function]] = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("few"):
+        if isinstance(item, pytest.Function) and item.get_closest_marker("few"):
             forms[item.nodeid.partition("[")[0]].append(item)
-    for test, all_of_it in forms.items():
-        _leave_to_the_night(test, all_of_it)
+    for of_one_test in forms.values():
+        _leave_to_the_night(of_one_test)
 
 
-def _leave_to_the_night(test: str, forms: list[pytest.Item]) -> None:
-    """Of the forms of a test that is marked `few`, so many run here, evenly apart; which ones depends on its name, so
-    that a file with many tests still has every form of something."""
-    mark = forms[0].get_closest_marker("few")
-    here = mark.args[0] if mark and mark.args else 1
-    begin = zlib.crc32(test.encode())
-    kept = {(begin + n * len(forms) // here) % len(forms) for n in range(here)}
-    for n, item in enumerate(forms):
-        if n not in kept:
-            item.add_marker(pytest.mark.nightly)
+def _leave_to_the_night(forms: list[pytest.Function]) -> None:
+    """Of the forms of a test that is marked `few`, so many run here: one after the other that with most values of
+    parameters that had no turn; among equals their names decide, so that not all tests take the same ones."""
+    mark, seen, left = forms[0].get_closest_marker("few"), set[tuple[str, str]](), forms[:]
+    values = {item: {(name, repr(value)) for name, value in item.callspec.params.items()} for item in forms}
+    for _ in range(mark.args[0] if mark else 0):
+        left.sort(key=lambda item: (len(values[item] - seen), sha256(item.nodeid.encode()).digest()))
+        if left:
+            seen |= values[left.pop()]
+    for item in left:
+        item.add_marker(pytest.mark.nightly)
 
 
 def _once_too_often(call: Any) -> bool:

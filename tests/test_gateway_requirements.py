@@ -102,6 +102,7 @@ def test_5_what_sets_up_a_conversation_is_never_folded() -> None:
         assert sent[-1]["type"] == "configuration_update"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("redacted", [False, True])
 def test_6_signed_thinking_is_valid_after_folds(redacted: bool) -> None:
     script = [Answer("I see.", reasoning="So.", redacted=redacted)]

@@ -224,6 +224,7 @@ def test_whether_the_newest_words_are_there_is_told_in_time_by_what_was_taken_aw
     assert not said, said
 
 
+@pytest.mark.nightly
 def test_equal_words_between_others_are_compared_up_to_a_bound() -> None:
     def told(words: str, count: int) -> list[str]:
         return [part for n in range(count) for part in (f"{n}", *(words[k % 2] for k in range(200)))]

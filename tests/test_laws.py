@@ -92,6 +92,7 @@ def echoed(item: Item) -> Item:
     return item
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("part", range(2))
 def test_every_step_obeys_every_law(part: int) -> None:
     seen: Tally[str] = Tally()

@@ -108,6 +108,7 @@ async def test_a_server_that_is_started_anew_with_a_longer_context_is_found_out_
         assert (await served.gateway.engine.limits.windows.model("default", frame)).window == 64_000
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("grows", [True, False])
 def test_a_server_that_stays_as_it_is_refuses_ever_fewer_calls(grows: bool) -> None:
     """One conversation that grows, or many that are too long from the first: each third refused would be 10."""

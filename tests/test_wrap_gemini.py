@@ -93,6 +93,7 @@ async def test_so_it_is_where_answers_are_awaited(tmp_path: Path, way: Callable[
     assert got[0] == got[1]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("way", [whole, streamed])
 def test_a_list_that_grows_past_the_window_fits_and_nothing_is_lost(tmp_path: Path, way: Callable[..., Any]) -> None:
     contents: list[types.Content] = []

@@ -36,6 +36,7 @@ from clients import (
 )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_plain_loop_goes_on_past_the_window(tmp_path: Path, format: str) -> None:
     turns = 12 if format == "openai_responses" else 30  # that SDK takes its time over long lists
@@ -159,6 +160,7 @@ def test_a_store_that_fails_costs_a_warning(tmp_path: Path, caplog: pytest.LogCa
     assert "none" not in caplog.text  # the key
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "reply", [RuntimeError("boom"), "", "garbage " * 50, "slow"], ids=["error", "empty", "garbage", "slow"]
 )
@@ -249,6 +251,7 @@ def test_the_work_of_a_sub_agent_hangs_under_its_parents(tmp_path: Path) -> None
     assert child.clew.last.branch != client.clew.last.branch
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("has", ["no tool", "clew's own", "clew's by MCP", "clew's, not yet declared"])
 def test_ids_to_recall_are_for_models_that_can(tmp_path: Path, format: str, has: str) -> None:
