@@ -1,5 +1,9 @@
 """The command line as a user has it."""
 
+import os
+from collections.abc import Mapping
+from contextlib import chdir
+from dataclasses import dataclass
 from pathlib import Path
 
 from typer.testing import CliRunner, Result
@@ -28,3 +32,21 @@ class Shell:
         path = self.home / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
+
+
+@dataclass(frozen=True)
+class Typed:
+    """What came of a command, as `subprocess` tells it."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def typed(folder: Path, env: Mapping[str, str], *args: str) -> Typed:
+    """A command in this process, with this environment and no other: to start one takes a second."""
+    with chdir(folder):
+        done = CliRunner().invoke(app, args, env={**dict.fromkeys(os.environ), **env})
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return Typed(done.exit_code, done.stdout, done.stderr)
