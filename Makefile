@@ -17,7 +17,7 @@ PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 
 FRAMEWORKS := adk agent_framework crewai hermes inspect_ai langchain litellm openai_agents praisonai pydantic_ai strands
 
-.PHONY: demo test test-quick nightly test-batch test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway fuzz-mixups fuzz-harm coverage mutants release bench proof peers live tau2 compactbench types-live paste docs format clean relock $(FRAMEWORKS)
+.PHONY: demo test test-quick test-long nightly test-batch test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway fuzz-mixups fuzz-harm coverage mutants release bench proof peers live tau2 compactbench types-live paste docs format clean relock $(FRAMEWORKS)
 
 demo: $(ENV)/clew  ## Replay a real agent session in a small window.
 	@$(ENV)/clew demo --store $(VENV)/demo.db
@@ -29,11 +29,14 @@ test-quick: $(VENV)/ready  ## The tests nearest to what was changed, for less th
 	$(ENV)/ruff check --quiet
 	$(ENV)/python scripts/quick.py $(if $(SINCE),--since $(SINCE)) $(if $(SECONDS),--seconds $(SECONDS))
 
-# Hours. The first has all tests, those marked nightly too.
+test-long: $(VENV)/ready  ## The tests marked nightly.
+	$(ENV)/python -m pytest $(PARALLEL) -m nightly
+
+# Hours.
 nightly:  ## All that is not for every change, one after another; what fails keeps nothing else from running.
 	@$(MAKE) --no-print-directory --keep-going $(NIGHTLY)
 
-NIGHTLY := coverage laws kills mutants fuzz-gateway fuzz-harm test-frameworks test-batch test-clients long-sessions paste release
+NIGHTLY := test-long coverage laws kills mutants fuzz-gateway fuzz-harm test-frameworks test-batch test-clients long-sessions paste release
 
 test-frameworks:  ## The adapters, each inside the real framework: what fails in one keeps no other from running.
 	@$(MAKE) --no-print-directory --keep-going --jobs 2 --output-sync $(FRAMEWORKS)
@@ -104,8 +107,8 @@ fuzz-mixups: $(VENV)/ready  ## Conversations that differ in their words alone: d
 fuzz-harm: $(VENV)/ready  ## Sessions of all clients with one fault each: does anything fail that works without clew? CALLS=, SEED=
 	$(ENV)/python bench/fuzz_harm.py $(or $(CALLS),10000) $(or $(SEED),0)
 
-coverage: $(VENV)/ready  ## Lines that tests run, the nightly ones too: the figure and the worst files; below the floor it fails.
-	$(ENV)/python -m pytest $(PARALLEL) -m '' --cov --cov-report=
+coverage: $(VENV)/ready  ## Lines that tests run: the figure and the worst files; below the floor it fails.
+	$(ENV)/python -m pytest $(PARALLEL) --cov --cov-report=
 	@$(ENV)/coverage report --sort=cover --skip-covered > .coverage.txt; failed=$$?; \
 	head -22 .coverage.txt; tail -2 .coverage.txt; exit $$failed
 

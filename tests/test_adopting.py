@@ -148,6 +148,7 @@ async def test_a_conversation_is_told_as_any_agent_would(store: Store, format: s
     assert len(lineage) == len(told.compactions) + 1
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("agent", ["claude-code", "codex"])
 async def test_a_real_session_is_imported_compacted_compared_and_resumed(store: Store, agent: str) -> None:
     transcript = read(write(real_session(agent), agent))

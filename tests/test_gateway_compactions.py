@@ -248,6 +248,7 @@ def test_a_conversation_that_is_quoted_is_summed_up_in_short(name: str, lines: i
         assert "built 11" in summary
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["amber", ""], ids=["named", "unnamed"])
 def test_what_a_client_keeps_beside_a_summary_does_not_hide_what_it_left_out(name: str) -> None:
     provider = StrictProvider([Answer("Go on.")], window=200_000)

@@ -114,6 +114,7 @@ CALLS = {
 }
 
 
+@pytest.mark.few(10)
 @each_way
 @pytest.mark.parametrize("calls", CALLS.values(), ids=CALLS)
 @pytest.mark.parametrize("words", ["", "I look."])

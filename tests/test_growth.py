@@ -24,7 +24,7 @@ from straining import SHAPES, TRIES, Shape, grown, numbered, repeated, seconds
 Messages = list[dict[str, Any]]
 
 FEW, MOST = 25_000, 100_000  # messages
-AT_NIGHT = pytest.mark.skipif(MANY <= 1, reason="so many messages that squares show take minutes")
+AT_NIGHT = pytest.mark.nightly  # so many messages that squares show take minutes
 BRIEF = 0.3  # seconds: what takes less is not compared
 
 # Texts that patterns alone do not show to be slow: what is compared with what was said before or after it.

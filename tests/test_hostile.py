@@ -223,6 +223,7 @@ def writer(script: Callable[[Prompt], str]) -> Writer:
     return Writer(ScriptedModel(script), size=4_000)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("format", FORMATS)
 async def test_a_model_that_obeys_a_tool_gives_it_no_authority(format: str) -> None:
     meter = Meter(counter_for("gpt-4o", format))

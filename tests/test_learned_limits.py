@@ -174,6 +174,7 @@ def test_what_does_not_concern_a_model_says_nothing_of_its_window(model: str, va
     assert stated_window(model, served("near", said), {}) == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("asks", [True, False])
 def test_a_million_tokens_that_a_client_asks_for_are_not_folded_at_two_hundred_thousand(asks: bool) -> None:
     headers = {"anthropic-version": "2023-06-01", "anthropic-beta": "context-1m-2025-08-07" if asks else "x-1"}

@@ -60,6 +60,7 @@ async def test_conversations_side_by_side_hold_own_words_only(format: str, ids: 
     await store.close()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("format", "ids"), [("openai_chat", "counting"), ("gemini", "placed")])
 def test_so_it_is_in_processes_on_one_store(tmp_path: Path, format: str, ids: Ids) -> None:
     place = str(tmp_path / "clew.db")

@@ -105,6 +105,7 @@ async def test_what_no_text_column_takes_is_kept(store: SQLStore) -> None:
     assert await store.learned("default", "odd") == {"name": {odd: odd}}
 
 
+@pytest.mark.few(1)
 def test_processes_that_open_an_empty_place_at_once_share_it(empty: str) -> None:
     commands = [[sys.executable, "-c", OPENER, empty, str(n)] for n in range(3)]
     opened = [subprocess.Popen(c, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for c in commands]

@@ -116,6 +116,7 @@ async def logged(body: dict[str, Any], format: str) -> AsyncIterator[Told]:
     await store.close()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("format", FORMATS)
 async def test_nor_in_what_is_told_from_the_log(format: str) -> None:
     body, made = conversation(True, FORMATS.index(format) % PARTS, PARTS)
@@ -123,6 +124,7 @@ async def test_nor_in_what_is_told_from_the_log(format: str) -> None:
     assert found(heard, made) == set()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_nor_in_what_a_hook_puts_back_and_an_audit_lists(part: int) -> None:
     body, made = conversation(True, part, PARTS)

@@ -161,6 +161,7 @@ SCHEMA_ASKED = {"response_format": {"type": "json_schema", "json_schema": {"name
 FORCED = {"tool_choice": {"type": "function", "function": {"name": "shell"}}}
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("client", "tools", "more"),
     [

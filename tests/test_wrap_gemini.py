@@ -134,6 +134,7 @@ def test_a_window_that_is_smaller_than_thought_is_learned_from_the_refusal(
     assert [h.spent.input > WINDOW for h in provider.heard] == [True, False, False]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("way", [whole, streamed])
 def test_the_model_recalls_and_the_caller_does_not_see_it(tmp_path: Path, way: Callable[..., Any]) -> None:
     contents: list[types.Content] = []

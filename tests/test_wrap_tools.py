@@ -202,6 +202,7 @@ def whims(random: Random) -> Callable[[Body], Answer]:
     return answer
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("method", "streams"), combined(["auto", "llm"], [False, True]))
 @pytest.mark.parametrize("format", FORMATS)
 def test_whatever_a_model_calls_the_provider_takes_what_it_is_sent(
