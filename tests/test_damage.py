@@ -14,7 +14,7 @@ from amounts import cases
 from clew import Budget, ClewError, Conflict, Engine, NotFound, Request, SQLite, StoreError
 from clew.engine.append import Addition
 from clew.sessions.export_log import export
-from copying import copied
+from made_once import copied
 from test_exports import busy
 
 FLIPS = cases(20)

@@ -18,7 +18,7 @@ from clew.cli import app
 from clew.store.sqlite.opening import APPLICATION, migrations
 from clew.store.upkeep.backup import restore
 from clew.testing import PICTURE, conversation
-from copying import copied
+from made_once import copied
 
 WRITER = """
 import asyncio, sys, clew
