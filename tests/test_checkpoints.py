@@ -200,6 +200,7 @@ def ask(place: str, statement: str, *given: object) -> list[tuple[object, ...]]:
         return found
 
 
+@pytest.mark.few(1)
 async def test_a_long_branch_gets_one_as_it_grows(store: SQLStore, place: str) -> None:
     talk = await long(store, ASKED - 50)
     assert ask(place, "select count(*) from checkpoint") == [(0,)]

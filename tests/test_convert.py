@@ -132,6 +132,7 @@ def seals(value: Any) -> Iterator[str]:
             yield from seals(inner)
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize(("was", "to"), PAIRS)
 def test_what_one_provider_accepts_the_other_accepts(was: str, to: str) -> None:
     assert len(clean(was)) >= 15
@@ -233,6 +234,7 @@ def test_no_reasoning_goes_over() -> None:
     assert cases >= 60
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize(("was", "to"), PAIRS)
 def test_what_goes_in_is_not_touched_and_the_same_format_is_the_same_body(was: str, to: str) -> None:
     for body in bodies(was):

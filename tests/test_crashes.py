@@ -61,7 +61,7 @@ def test_killed_clients_lose_nothing_acknowledged(kind: str, stores: list[str]) 
         assert set(outcome["during"]) >= set(crashing.GOALS), "every act was cut off at some time"
 
 
-@pytest.mark.few(1)
+@pytest.mark.nightly
 def test_killed_upkeep_loses_nothing(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     server: list[str] = [request.getfixturevalue("server").url()] if kind == "postgres" else []
     outcome = run(crashing_upkeep.__file__, UPKEEP, 1, tmp_path, *server)

@@ -202,6 +202,7 @@ def test_one_that_cannot_start_is_told_in_one_line(day: FirstDay) -> None:
     assert "\n" not in said
 
 
+@pytest.mark.nightly
 def test_nothing_is_written_where_it_does_not_start(day: FirstDay) -> None:
     with socket.create_server(("127.0.0.1", day.port)):
         said = day.clew("install", "claude", "--gateway", "--yes", code=1)
@@ -243,6 +244,7 @@ def test_who_runs_clew_from_a_cache_is_warned(day: FirstDay, tmp_path: Path) -> 
     assert not day.answers()
 
 
+@pytest.mark.nightly
 def test_tools_that_a_client_starts_start_the_gateway_too(day: FirstDay) -> None:
     day.clew("install", "claude", "--gateway", "--yes")
     day.reboot()

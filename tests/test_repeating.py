@@ -47,14 +47,14 @@ def test_an_id_is_as_long_as_any_other() -> None:
         assert sizes.pop().tokens >= longest
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("client", "window"), RECORDINGS)
 async def test_other_stores_fold_alike(client: str, window: int) -> None:
     one, *others = [(await judged(client, window, TURNS)).bodies for _ in range(STORES)]
     assert others == [one] * cases(1)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("format", ["openai_chat", "openai_responses", "anthropic", "gemini", "bedrock"])
 async def test_other_stores_fold_alike_in_every_format(format: str) -> None:
     one, *others = [await bodies(format) for _ in range(STORES)]

@@ -89,6 +89,7 @@ async def test_what_was_learned_of_a_model_is_kept() -> None:
     await store.close()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("hidden", [-600, 1_500])  # tools that somebody drops on the way, a prompt that he puts before
 async def test_after_a_restart_as_much_is_sent_as_without_one(hidden: int) -> None:
     """What reports proved of a conversation is in the log: nothing is compacted before its time, nothing too late."""

@@ -73,6 +73,7 @@ def test_a_result_too_large_for_the_window(tmp_path: Path, format: str) -> None:
     assert large in behind(client)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("streams", [False, True])
 @pytest.mark.parametrize("format", FORMATS)
 def test_an_overflow_that_nobody_foresaw_is_mended(tmp_path: Path, format: str, streams: bool) -> None:
@@ -218,6 +219,7 @@ async def test_many_tasks_share_a_client(tmp_path: Path) -> None:
     assert all(len(set(re.findall(rb"of (\d)", heard.raw))) <= 1 for heard in provider.heard)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("session", [None, "work"])
 def test_a_new_process_goes_on_where_the_last_one_was(tmp_path: Path, session: str | None) -> None:
     history: list[Body] = []
