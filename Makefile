@@ -108,7 +108,7 @@ fuzz-harm: $(VENV)/ready  ## Sessions of all clients with one fault each: does a
 	$(ENV)/python bench/fuzz_harm.py $(or $(CALLS),10000) $(or $(SEED),0)
 
 coverage: $(VENV)/ready  ## Lines that tests run: the figure and the worst files; below the floor it fails.
-	$(ENV)/python -m pytest $(PARALLEL) --cov --cov-report=
+	CASES=1 $(ENV)/python -m pytest $(PARALLEL) --cov --cov-report=
 	@$(ENV)/coverage report --sort=cover --skip-covered > .coverage.txt; failed=$$?; \
 	head -22 .coverage.txt; tail -2 .coverage.txt; exit $$failed
 

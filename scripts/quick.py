@@ -107,7 +107,7 @@ def near(files: list[str]) -> list[Path]:
 def main() -> int:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("--since", metavar="COMMIT")
-    asked.add_argument("--seconds", type=float, default=45)
+    asked.add_argument("--seconds", type=float, default=40)
     asked.add_argument("--list", action="store_true", help="only say which")
     args = asked.parse_args()
     clock, files = Clock(args.seconds), changed(args.since)
