@@ -8,15 +8,15 @@ from random import Random
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from clew import Budget, Engine, Request, SQLite, StoreError, config, open_store
-from clew.cli import app
 from clew.errors import NotFound, install_line
 from clew.store.addresses import hidden
 from clew.store.places import Server, is_url
 from clew.store.sql import SQLStore
 from clew.testing import check_store, conversation
+from shell import invoke
 
 OPENER = """
 import asyncio, sys, clew
@@ -142,7 +142,7 @@ async def test_what_a_store_takes_is_told(store: SQLStore, place: str) -> None:
 
 def run(place: str, *args: str) -> Result:
     env = {"CLEW_STORE": place, "COLUMNS": "80", "FORCE_COLOR": None, "TTY_COMPATIBLE": None}
-    done = CliRunner().invoke(app, list(args), env=env)
+    done = invoke(list(args), env=env)
     assert "sesame" not in done.output + done.stderr
     return done
 

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from clew import Budget, Engine, ForeignFile, NewerFile, Request, SQLite, StoreError
-from clew.cli import app
 from clew.store.sqlite.opening import APPLICATION, migrations
 from clew.store.upkeep.backup import restore
 from clew.testing import PICTURE, conversation
 from made_once import copied
+from shell import invoke
 
 WRITER = """
 import asyncio, sys, clew
@@ -307,7 +307,7 @@ async def test_what_is_no_good_backup_is_refused_and_nothing_is_touched(tmp_path
 
 def run(home: Path, *args: object, input: str | None = None) -> Result:
     env = {"CLEW_STORE": str(home / "clew.db"), "COLUMNS": "80", "FORCE_COLOR": None, "TTY_COMPATIBLE": None}
-    return CliRunner().invoke(app, [str(a) for a in args], input=input, env=env)
+    return invoke([str(a) for a in args], input=input, env=env)
 
 
 @pytest.fixture
