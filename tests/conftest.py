@@ -31,6 +31,8 @@ EVERYWHERE = (
     "test_forks test_lineage test_locks test_packing test_places test_purging test_quoted_words test_recognition "
     "test_secrecy test_sessions test_signs test_switching"
 ).split()
+# Of these, what they ask of a store others ask, too: on a server they are for the night.
+SERVED_AT_NIGHT = "test_adopting test_findings test_quoted_words test_recognition test_secrecy test_signs".split()
 CLIENT = ("openai_chat", "bytes", False)
 
 # Looking for garbage takes a tenth of the tests' time, and tests leave little of it.
@@ -52,8 +54,10 @@ def conversations() -> Iterator[dict[str, Any]]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     for name in {"place", "empty"}.intersection(metafunc.fixturenames):
-        if metafunc.module.__name__ in EVERYWHERE:
-            metafunc.parametrize(name, ["sqlite", "postgres"], indirect=True)
+        module = metafunc.module.__name__
+        if module in EVERYWHERE:
+            late = pytest.mark.nightly if module in SERVED_AT_NIGHT else ()
+            metafunc.parametrize(name, ["sqlite", pytest.param("postgres", marks=late)], indirect=True)
 
 
 @pytest.hookimpl(tryfirst=True)  # before marks are chosen by
@@ -61,7 +65,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = [item for item in items if not _once_too_often(getattr(item, "callspec", None))]
     forms: dict[str, list[pytest.Function]] = defaultdict(list)
     for item in items:
-        if isinstance(item, pytest.Function) and item.get_closest_marker("few"):
+        few, nightly = item.get_closest_marker("few"), item.get_closest_marker("nightly")
+        if isinstance(item, pytest.Function) and few and not nightly:
             forms[item.nodeid.partition("[")[0]].append(item)
     for of_one_test in forms.values():
         _leave_to_the_night(of_one_test)
