@@ -278,6 +278,7 @@ async def test_a_session_goes_on_in_another_process(store: SQLite, tmp_path: Pat
     await second.speaker.close()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("format", FORMATS)
 async def test_a_conversation_is_compacted_or_begun_anew_by_an_engine_that_never_sent_it(
     store: SQLite, format: str

@@ -138,6 +138,7 @@ async def problems(store: SQLStore) -> list[str]:
     return [p.what for p in await store.check(deep=True) if "frame" not in p.what]  # there are none here
 
 
+@pytest.mark.few(1)
 @settings(max_examples=cases(20), suppress_health_check=list(HealthCheck))
 @given(
     seed=st.integers(0, 2**32),

@@ -140,6 +140,7 @@ def test_what_one_provider_accepts_the_other_accepts(was: str, to: str) -> None:
         assert wire.check(convert(body, to, was, MODELS.get(to) if was != to else None), to) == []
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(("was", "to"), [(was, to) for was, to in PAIRS if was != to and to in JUDGES])
 def test_what_comes_out_satisfies_the_official_types(was: str, to: str) -> None:
     for body in clean(was):

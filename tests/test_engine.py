@@ -144,6 +144,7 @@ async def test_usage_is_recorded_with_its_call(store: SQLStore) -> None:
     assert call.usage == {"input": call.predicted, "output": 0, "cache_read": 0, "cache_write": 0}
 
 
+@pytest.mark.few(1)
 async def test_two_hosts_on_one_branch_lose_nothing(store: SQLStore) -> None:
     body = conversation(3, 6)
     one, two = Engine(store, Budget(window=4_000)), Engine(store, Budget(window=4_000))

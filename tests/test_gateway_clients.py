@@ -67,7 +67,7 @@ class Playing:
 BOTH = ("claude-2.1.325", "codex", "opencode", "pi")  # whose usage decides when they compact
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("name", "mode"), [*((name, "prevent") for name in NAMES), *((name, "answer") for name in NAMES if name in BOTH)]
 )

@@ -182,6 +182,7 @@ def test_7_tools_are_offered_beside_those_that_stand_in_the_input(streamed: bool
         assert "search_history" not in json.dumps(served.provider.heard[-1].body["input"][0])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("streamed", [False, True])
 def test_8_usage_is_of_what_was_sent(streamed: bool) -> None:
     with serving(window=20_000) as served:

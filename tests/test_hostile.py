@@ -103,6 +103,7 @@ async def compacted(attack: Attack, format: str, preset: str) -> View:
     return view
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("preset", "format"), combined(["default", "summarizing", "sliding"], list(FORMATS)))
 async def test_what_a_tool_said_stays_data(format: str, preset: str) -> None:
     views = {attack: await compacted(attack, format, preset) for attack in ATTACKS}

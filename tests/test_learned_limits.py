@@ -82,6 +82,7 @@ async def test_what_an_older_version_learned_for_ever_counts_no_more() -> None:
     await store.close()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("error", [TOO_LONG.format(30_000), WITHOUT_NUMBER])
 def test_after_one_refusal_the_next_request_is_what_it_would_have_been(error: str) -> None:
     refused = StrictProvider([Answer(status=400, error=error), Answer("Understood.")])

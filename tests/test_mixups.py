@@ -63,7 +63,7 @@ def pages(count: int) -> list[Message]:
     return said
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("format", ["openai_chat", "anthropic", "gemini"])
@@ -89,6 +89,7 @@ async def test_what_a_client_changed_under_a_fold_is_seen(store: SQLStore, forma
 VALUES = (1, 1.0, True, 0, False, 0.0, -0.0)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("form", FORMS)
 async def test_one_and_true_are_told_apart(store: SQLStore, form: str, run: str) -> None:
@@ -152,7 +153,7 @@ async def test_who_comes_late_sees_nothing_of_who_began_alike(
     assert (await recalled(engine, view)).count("BOBSECRET") == 30 * 12
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("format", "id", "session"),
     [

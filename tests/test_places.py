@@ -80,6 +80,7 @@ async def test_rare_words_lead(store: SQLStore) -> None:
     assert len(found) == 5
 
 
+@pytest.mark.few(1)
 async def test_a_text_of_many_words_is_found_by_each(store: SQLStore) -> None:
     random = Random(1)
     words = [f"{random.getrandbits(60):x}" for _ in range(70_000)]  # 1.1 MB; no two alike

@@ -64,6 +64,7 @@ def said(answer: Any) -> str:
     return "".join(chunk.text or "" for chunk in (answer if isinstance(answer, list) else [answer]))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("way", [whole, streamed, parsed])
 def test_with_room_the_provider_hears_the_very_bytes(tmp_path: Path, way: Callable[..., Any]) -> None:
     heard, got = [], []
@@ -122,6 +123,7 @@ async def test_what_is_awaited_fits_too_in_the_sdks_own_chat(tmp_path: Path) -> 
     assert len(chat.get_history()) == 60
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("way", [whole, streamed])
 def test_a_window_that_is_smaller_than_thought_is_learned_from_the_refusal(
     tmp_path: Path, way: Callable[..., Any]
