@@ -114,6 +114,7 @@ def tools_of(body: Any) -> list[str]:
     return [tool.get("function", tool)["name"] for tool in flat]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_through_the_gateway(client: str) -> None:
     with serving(provider=StrictProvider(obedient), window=WINDOW) as served:
@@ -125,6 +126,7 @@ def test_through_the_gateway(client: str) -> None:
         assert tools_of(served.provider.heard[0].body) == ["shell", "recall", "search_history"]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("client", sorted({*CLIENTS} - {"pi"}))
 def test_a_client_that_has_it_by_mcp_is_told_its_name_there(client: str) -> None:
     name = name_in(client)
@@ -143,6 +145,7 @@ def test_who_has_it_by_mcp_gets_the_gateways_own_too(tmp_path: Path) -> None:
         assert talk.ask(served, QUESTION) == GOT
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("format", ["openai_chat", "openai_responses", "anthropic"])
 def test_through_a_wrapped_client(tmp_path: Path, format: str) -> None:
     with StrictProvider(obedient) as provider, plain_of(provider, format) as plain:
@@ -161,6 +164,7 @@ SCHEMA_ASKED = {"response_format": {"type": "json_schema", "json_schema": {"name
 FORCED = {"tool_choice": {"type": "function", "function": {"name": "shell"}}}
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("client", "tools", "more"),
     [

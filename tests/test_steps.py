@@ -426,6 +426,7 @@ async def test_a_scripted_model_says_its_lines() -> None:
     assert model.prompts == [Prompt("please", 9), Prompt("again", 9)]
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("seed", range(30))
 def test_compacted_bodies_satisfy_the_official_types(seed: int) -> None:
     for format, judge in (("openai_chat", judge_openai), ("anthropic", judge_anthropic)):
