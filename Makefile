@@ -17,13 +17,26 @@ PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 
 FRAMEWORKS := adk agent_framework crewai hermes inspect_ai langchain litellm openai_agents praisonai pydantic_ai strands
 
-.PHONY: demo test test-batch test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway fuzz-mixups fuzz-harm coverage mutants release bench proof peers live tau2 compactbench types-live paste docs format clean relock $(FRAMEWORKS)
+.PHONY: demo test test-quick test-long nightly test-batch test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway fuzz-mixups fuzz-harm coverage mutants release bench proof peers live tau2 compactbench types-live paste docs format clean relock $(FRAMEWORKS)
 
 demo: $(ENV)/clew  ## Replay a real agent session in a small window.
 	@$(ENV)/clew demo --store $(VENV)/demo.db
 
-test: $(VENV)/ready  ## All tests but those inside the frameworks.
+test: $(VENV)/ready  ## The tests, but for what takes long (make nightly) and those inside the frameworks.
 	$(ENV)/python -m pytest $(PARALLEL)
+
+test-quick: $(VENV)/ready  ## The tests nearest to what was changed, for less than a minute: SINCE=COMMIT, SECONDS=, else since the last commit.
+	$(ENV)/ruff check --quiet
+	$(ENV)/python scripts/quick.py $(if $(SINCE),--since $(SINCE)) $(if $(SECONDS),--seconds $(SECONDS))
+
+test-long: $(VENV)/ready  ## The tests marked nightly.
+	$(ENV)/python -m pytest $(PARALLEL) -m nightly
+
+# Hours.
+nightly:  ## All that is not for every change, one after another; what fails keeps nothing else from running.
+	@$(MAKE) --no-print-directory --keep-going $(NIGHTLY)
+
+NIGHTLY := test-long coverage laws kills mutants fuzz-gateway fuzz-harm test-frameworks test-batch test-clients long-sessions paste release
 
 test-frameworks:  ## The adapters, each inside the real framework: what fails in one keeps no other from running.
 	@$(MAKE) --no-print-directory --keep-going --jobs 2 --output-sync $(FRAMEWORKS)
@@ -80,7 +93,7 @@ laws: $(VENV)/ready  ## Laws and fuzzers with a new seed, or with SEED=; EXAMPLE
 	exit $$failed
 
 kills: $(VENV)/ready  ## Clients, upkeep and servers killed at every act: COUNT=, 500 unless told; a quarter of an hour and more.
-	CLEW_KILLS=$(or $(COUNT),500) $(ENV)/python -m pytest -n 2 -rP -o faulthandler_timeout=0 tests/test_crashes.py tests/test_gateway_replicas.py
+	CLEW_KILLS=$(or $(COUNT),500) $(ENV)/python -m pytest -n 2 -m '' -rP -o faulthandler_timeout=0 tests/test_crashes.py tests/test_gateway_replicas.py
 
 fuzz-gateway: $(VENV)/ready | $(UV)  ## Requests of all kinds to a gateway, by a fuzzer of ours and by schemathesis: REQUESTS=, SEED=
 	$(ENV)/python bench/fuzz_gateway.py --requests $(or $(REQUESTS),2000) --seed $(or $(SEED),0)
@@ -95,7 +108,7 @@ fuzz-harm: $(VENV)/ready  ## Sessions of all clients with one fault each: does a
 	$(ENV)/python bench/fuzz_harm.py $(or $(CALLS),10000) $(or $(SEED),0)
 
 coverage: $(VENV)/ready  ## Lines that tests run: the figure and the worst files; below the floor it fails.
-	$(ENV)/python -m pytest $(PARALLEL) --cov --cov-report=
+	CASES=1 $(ENV)/python -m pytest $(PARALLEL) --cov --cov-report=
 	@$(ENV)/coverage report --sort=cover --skip-covered > .coverage.txt; failed=$$?; \
 	head -22 .coverage.txt; tail -2 .coverage.txt; exit $$failed
 

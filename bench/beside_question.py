@@ -1,4 +1,4 @@
-"""Recall beside the question. python bench/beside_question.py [--client NAME] [--pairs pairs|later] [--show]
+"""Recall beside the question. python bench/beside_question.py [--client NAME] [--pairs pairs|later|orchestra] [--show]
 
 Facts are told early in a session in the shape of each client's newest release, beside distractors, and long work goes
 on until they are out of view; then each is asked for in other words, each time in the session as it stood. `beside`:

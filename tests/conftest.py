@@ -6,14 +6,15 @@ import gc
 import gzip
 import json
 import os
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-import paging
 import postgres
 from amounts import MANY
 from clew import open_store
@@ -21,6 +22,7 @@ from clew.store.sql import SQLStore
 
 CORPUS = Path(os.environ.get("CLEW_CORPUS", Path(__file__).parents[2] / "shared" / "corpus" / "dev"))
 COMPACTED = '"real_compactions"'  # in the line of a conversation that a product compacted
+NO_BROWSER = "no chromium here: the tests that look at the page in a browser are left out; apt install chromium"
 SAMPLE = Path(__file__).parents[1] / "src" / "clew" / "data" / "sample.jsonl.gz"
 
 # Modules whose tests hold for every kind of store; elsewhere a store is a file.
@@ -29,6 +31,8 @@ EVERYWHERE = (
     "test_forks test_lineage test_locks test_packing test_places test_purging test_quoted_words test_recognition "
     "test_secrecy test_sessions test_signs test_switching"
 ).split()
+# Of these, what they ask of a store others ask, too: on a server they are for the night.
+SERVED_AT_NIGHT = "test_adopting test_findings test_quoted_words test_recognition test_secrecy test_signs".split()
 CLIENT = ("openai_chat", "bytes", False)
 
 # Looking for garbage takes a tenth of the tests' time, and tests leave little of it.
@@ -50,12 +54,35 @@ def conversations() -> Iterator[dict[str, Any]]:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     for name in {"place", "empty"}.intersection(metafunc.fixturenames):
-        if metafunc.module.__name__ in EVERYWHERE:
-            metafunc.parametrize(name, ["sqlite", "postgres"], indirect=True)
+        module = metafunc.module.__name__
+        if module in EVERYWHERE:
+            late = pytest.mark.nightly if module in SERVED_AT_NIGHT else ()
+            metafunc.parametrize(name, ["sqlite", pytest.param("postgres", marks=late)], indirect=True)
 
 
+@pytest.hookimpl(tryfirst=True)  # before marks are chosen by
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = [item for item in items if not _once_too_often(getattr(item, "callspec", None))]
+    forms: dict[str, list[pytest.Function]] = defaultdict(list)
+    for item in items:
+        few, nightly = item.get_closest_marker("few"), item.get_closest_marker("nightly")
+        if isinstance(item, pytest.Function) and few and not nightly:
+            forms[item.nodeid.partition("[")[0]].append(item)
+    for of_one_test in forms.values():
+        _leave_to_the_night(of_one_test)
+
+
+def _leave_to_the_night(forms: list[pytest.Function]) -> None:
+    """Of the forms of a test that is marked `few`, so many run here: one after the other that with most values of
+    parameters that had no turn; among equals their names decide, so that not all tests take the same ones."""
+    mark, seen, left = forms[0].get_closest_marker("few"), set[tuple[str, str]](), forms[:]
+    values = {item: {(name, repr(value)) for name, value in item.callspec.params.items()} for item in forms}
+    for _ in range(mark.args[0] if mark else 0):
+        left.sort(key=lambda item: (len(values[item] - seen), sha256(item.nodeid.encode()).digest()))
+        if left:
+            seen |= values[left.pop()]
+    for item in left:
+        item.add_marker(pytest.mark.nightly)
 
 
 def _once_too_often(call: Any) -> bool:
@@ -64,7 +91,7 @@ def _once_too_often(call: Any) -> bool:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    for missing in (postgres.MISSING, paging.MISSING):
+    for missing in (postgres.MISSING, NO_BROWSER):
         skipped = [r for r in terminalreporter.stats.get("skipped", ()) if missing in str(r.longrepr)]
         if skipped:
             terminalreporter.section(f"{missing} ({len(skipped)} tests)", red=True, bold=True)

@@ -17,9 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from typer.testing import CliRunner
-
-from clew.cli import app
+from shell import invoke
 
 BLOCK = re.compile(
     r"(?:^<!-- console: (?P<how>[^`]*?)\s-->\n+)?^```(?P<kind>console|sh)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
@@ -96,7 +94,7 @@ class Console:
                 return self.demo
             case ["clew", *words]:
                 given = [ID.sub(lambda _: self.one_id(), word) for word in words]
-                done = CliRunner().invoke(app, given, input="y\n", env=self.env)
+                done = invoke(given, input="y\n", env=self.env)
                 assert done.exit_code == 0 or command.shown, f"{command.line}\n{done.output}"
                 return done.output
         raise AssertionError(f"{command.line}: only clew and export are run; mark the block as not run")
@@ -111,13 +109,13 @@ class Console:
 
     def one_id(self) -> str:
         """An item that is there: ids are made with the secret of a log."""
-        shown = CliRunner().invoke(app, ["show", "demo", "--ids"], env=self.env).output
+        shown = invoke(["show", "demo", "--ids"], env=self.env).output
         return next(ID.finditer(shown))[0]
 
 
 def demo(home: Path) -> str:
     """Have the log of the demo in a home; what the demo printed."""
-    done = CliRunner().invoke(app, ["demo"], env=Console(home).env)
+    done = invoke(["demo"], env=Console(home).env)
     assert done.exit_code == 0, done.output
     return done.output
 

@@ -26,9 +26,9 @@ from clew.page.overall import SummaryWriters
 from clew.page.site import Site
 from clew.store.places import open_store
 from clew.testing import StrictProvider
+from conftest import NO_BROWSER
 from serving import Got, Served
 
-MISSING = "no chromium here: the tests that look at the page in a browser are left out; apt install chromium"
 FLAGS = "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync".split()
 CHAT = "/v1/chat/completions"
 PATIENCE = 120_000  # milliseconds: machines are slow, and busy
@@ -94,7 +94,7 @@ def chromium() -> Iterator[Browser]:
     """Debian's browser; a test is skipped, and says so, where there is none."""
     program = shutil.which("chromium")
     if program is None:
-        pytest.skip(MISSING)
+        pytest.skip(NO_BROWSER)
     expect.set_options(timeout=PATIENCE)
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program, args=FLAGS)

@@ -1,10 +1,37 @@
 """The command line as a user has it."""
 
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import chdir
+from dataclasses import dataclass
 from pathlib import Path
 
+from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from clew.cli import app
+
+COMMANDS = get_command(app)
+
+
+def invoke(
+    args: Sequence[str], input: str | bytes | None = None, env: Mapping[str, str | None] | None = None
+) -> Result:
+    """What `CliRunner.invoke` gives, which makes all commands anew for each that is typed."""
+    runner, code = CliRunner(), 0
+    failed: BaseException | None = None
+    with runner.isolation(input, env) as (out, err, both):
+        try:
+            COMMANDS.main(args=list(args), prog_name="root")
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
+            failed = end if code else None
+        except Exception as error:
+            code, failed = 1, error
+        sys.stdout.flush()
+        sys.stderr.flush()
+        return Result(runner, out.getvalue(), err.getvalue(), both.getvalue(), None, code, failed)
 
 
 class Shell:
@@ -17,7 +44,7 @@ class Shell:
     def __call__(self, *args: object, input: str | bytes | None = None) -> Result:
         env = {"CLEW_STORE": str(self.store), "XDG_CONFIG_HOME": str(self.home / "config"), "COLUMNS": "80"}
         plain = {"FORCE_COLOR": None, "TTY_COMPATIBLE": None}
-        return CliRunner().invoke(app, [str(a) for a in args], input=input, env={**env, **plain})
+        return invoke([str(a) for a in args], input, {**env, **plain})
 
     def configure(self, text: str) -> None:
         folder = self.home / "config" / "clew"
@@ -28,3 +55,21 @@ class Shell:
         path = self.home / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
+
+
+@dataclass(frozen=True)
+class Typed:
+    """What came of a command, as `subprocess` tells it."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def typed(folder: Path, env: Mapping[str, str], *args: str) -> Typed:
+    """A command in this process, with this environment and no other: to start one takes a second."""
+    with chdir(folder):
+        done = invoke(args, env={**dict.fromkeys(os.environ), **env})
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return Typed(done.exit_code, done.stdout, done.stderr)

@@ -130,6 +130,7 @@ async def test_children_know_whose_they_are(store: Store) -> None:
     assert (await sessions.view("main-fork-f1")).nodes[-1].item.text.startswith("Go on with page 100")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("format", ["claude-code", "codex", "pi", "opencode"])
 async def test_a_conversation_is_told_as_any_agent_would(store: Store, format: str) -> None:
     engine = Engine(store, Budget(window=6_000, reserve=500))
@@ -147,6 +148,7 @@ async def test_a_conversation_is_told_as_any_agent_would(store: Store, format: s
     assert len(lineage) == len(told.compactions) + 1
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("agent", ["claude-code", "codex"])
 async def test_a_real_session_is_imported_compacted_compared_and_resumed(store: Store, agent: str) -> None:
     transcript = read(write(real_session(agent), agent))

@@ -88,6 +88,7 @@ def moved(provider: StrictProvider, format: str) -> int:
     return sum(not now.startswith(before[:-2]) for before, now in pairwise(sent))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("format", FORMATS)
 async def test_a_loop_is_compacted_in_its_middle(store: SQLite, format: str) -> None:
     with StrictProvider(reading(30), window=8_000) as provider:
@@ -113,6 +114,7 @@ async def test_a_loop_is_compacted_in_its_middle(store: SQLite, format: str) -> 
     await worker.speaker.close()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("format", FORMATS)
 async def test_an_agent_begins_new_sessions_itself_with_its_tasks_intact(store: SQLite, format: str) -> None:
     todos = [{"content": f"read chapter {n}", "status": "pending"} for n in range(5)]
@@ -211,6 +213,7 @@ async def test_what_cannot_be_mended_is_raised(store: SQLite) -> None:
     await worker.speaker.close()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("format", FORMATS)
 async def test_cancel_at_any_moment_leaves_history_valid_and_complete(store: SQLite, format: str) -> None:
     """Cancelled after the first event, the second and so on; the next word goes on, and the provider takes it."""
@@ -275,6 +278,7 @@ async def test_a_session_goes_on_in_another_process(store: SQLite, tmp_path: Pat
     await second.speaker.close()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("format", FORMATS)
 async def test_a_conversation_is_compacted_or_begun_anew_by_an_engine_that_never_sent_it(
     store: SQLite, format: str

@@ -43,6 +43,7 @@ def refused(provider: StrictProvider) -> int:
     return sum(tokens > provider.window for tokens in asked)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("format", ["openai_chat", "anthropic"])  # Responses names no limit
 async def test_a_limit_is_learned_once_for_all_sessions_and_processes(store: SQLite, format: str) -> None:
     with StrictProvider(reading(30), window=WINDOW) as provider:

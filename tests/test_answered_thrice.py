@@ -68,6 +68,7 @@ def texts(value: Any) -> list[str]:
     return [text for part in parts for text in texts(part)]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_three_compactions_tell_each_request_once_in_order_and_at_one_length(name: str) -> None:
     provider = StrictProvider([Answer("Go on.")], window=WINDOW)

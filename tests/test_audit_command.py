@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from auditing import Calls, PageReading, agent, session, user
 from clew.audit import AuditReport, read_files, session_files, usual_folders
 from clew.audit.reading import FoundFile
-from clew.cli import app
 from clew.config import Places
 from clew.sessions.transcripts import Transcript, write
 from clew.sessions.transcripts.opencode_store import DATABASE
+from shell import invoke
 
 HOMES = {
     "claude-code": ".claude/projects/-repo/one.jsonl",
@@ -32,7 +32,7 @@ SECRET = "ghp_" + "A1b2C3d4E5f6G7h8I9j0" * 2
 def clew(*args: object, home: Path, columns: int = 80) -> Result:
     names = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "PI_CODING_AGENT_DIR", "XDG_DATA_HOME", "FORCE_COLOR", "TTY_COMPATIBLE")
     env: Mapping[str, str | None] = {"HOME": str(home), "COLUMNS": f"{columns}", **dict.fromkeys(names)}
-    return CliRunner().invoke(app, ["audit", *map(str, args)], env=env)
+    return invoke(["audit", *map(str, args)], env=env)
 
 
 def example(name: str = "one") -> Transcript:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 import clew
 from archiving import SHARED, Deadly, make, results, serially, small
@@ -19,9 +18,9 @@ from clew.batch.records import records
 from clew.batch.sources import archive, from_line, tasks
 from clew.batch.sources import as_line as line_of
 from clew.batch.work import ProgressNote, work
-from clew.cli import app
 from clew.sessions.export_log import export
 from clew.testing import conversation
+from shell import invoke
 
 SIZE = 8_000  # bytes of a task
 
@@ -261,14 +260,14 @@ def test_the_command_finds_goes_on_and_refuses(tmp_path: Path) -> None:
     )
     out = tmp_path / "out"
     said = ["batch", "search", "red cat", str(path), "--out", str(out), "--processes", "1"]
-    first = CliRunner().invoke(app, said)
+    first = invoke(said)
     assert first.exit_code == 0, first.output
     assert "1 conversation, 1 record" in first.output
     assert "talks.jsonl.gz#0-" in first.output
     assert "\x1b" not in first.output
-    assert CliRunner().invoke(app, [*said, "--json"]).output.count('"conversations":1') == 1
-    other = CliRunner().invoke(app, ["batch", "audit", str(path), "--out", str(out)])
+    assert invoke([*said, "--json"]).output.count('"conversations":1') == 1
+    other = invoke(["batch", "audit", str(path), "--out", str(out)])
     assert other.exit_code == 1
     assert "act: search then, audit now" in other.output
-    missing = CliRunner().invoke(app, ["batch", "compress", str(path), "--out", str(out), "--target", "9"])
+    missing = invoke(["batch", "compress", str(path), "--out", str(out), "--target", "9"])
     assert missing.exit_code == 2

@@ -286,6 +286,7 @@ def test_without_a_corpus_there_is_none_to_run(tmp_path: Path) -> None:
     assert len(list(parts(Plan(corpus=corpus_in(tmp_path))))) == len(names) + 2
 
 
+@pytest.mark.nightly
 def test_the_command_writes_figures_and_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     figures, drawn = tmp_path / "bench.json", tmp_path / "bench.svg"
     options = ["--quick", "--tokens", "20000", "--folds", "1", "--json", str(figures), "--plot", str(drawn)]

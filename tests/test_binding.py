@@ -133,6 +133,7 @@ async def play(
     return view
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("preset", ["default", "clearing", "summarizing", "sliding"])
 async def test_each_body_is_taken_through_folds(store: SQLStore, preset: str) -> None:
     client = Client(Random(7))

@@ -183,6 +183,7 @@ FAULTS: dict[str, str | Reply | Exception] = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("fault", "good"), combined(sorted(FAULTS), [0, 1, 2]))
 async def test_every_fault_at_every_stage(fault: str, good: int) -> None:
     """Some calls go well, then all fail: views stay valid and fit, all originals stay, few calls are made."""

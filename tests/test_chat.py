@@ -58,6 +58,7 @@ MODELS = {
 }
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("path", MODELS)
 async def test_every_format_asks_calls_answers_and_compacts(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str

@@ -50,6 +50,7 @@ class Album:
         await self.hand.until(lambda: len(self.hand.chat.screen_stack) == 1)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("size", "light"), combined([(80, 24), (140, 45)], [False, True]))
 async def test_every_screen_is_whole(store: Store, tmp_path: Path, size: tuple[int, int], light: bool) -> None:
     suffix = f"{size[0]}x{size[1]}-{'light' if light else 'dark'}"

@@ -138,6 +138,7 @@ async def problems(store: SQLStore) -> list[str]:
     return [p.what for p in await store.check(deep=True) if "frame" not in p.what]  # there are none here
 
 
+@pytest.mark.few(1)
 @settings(max_examples=cases(20), suppress_health_check=list(HealthCheck))
 @given(
     seed=st.integers(0, 2**32),
@@ -200,6 +201,7 @@ def ask(place: str, statement: str, *given: object) -> list[tuple[object, ...]]:
         return found
 
 
+@pytest.mark.few(1)
 async def test_a_long_branch_gets_one_as_it_grows(store: SQLStore, place: str) -> None:
     talk = await long(store, ASKED - 50)
     assert ask(place, "select count(*) from checkpoint") == [(0,)]
@@ -217,6 +219,7 @@ async def test_a_long_branch_gets_one_as_it_grows(store: SQLStore, place: str) -
     assert len((await store.load(HERE, "child")).said) == len(trace.said) + 1, "from its parent's"
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("change", ["set seq = seq - 3", "set version = 77", "set data = ?"])
 async def test_one_that_is_wrong_is_not_believed_and_mended(store: SQLStore, place: str, change: str) -> None:
     talk = await long(store, ASKED + 50)

@@ -17,6 +17,11 @@ from clew.wire import check
 TURNS = 16
 WINDOWS = {name: 64_000 if name.startswith("claude") else 28_000 for name in CLIENTS}
 EVERY = pytest.mark.parametrize("client", CLIENTS)
+# A session is seconds of work: one of each format here, all at night. The tests of one share it.
+HERE = ("claude-2.1.325", "codex", "gemini-cli", "aider")
+JUDGED = pytest.mark.parametrize(
+    "client", [name if name in HERE else pytest.param(name, marks=pytest.mark.nightly) for name in CLIENTS]
+)
 DOUBLED = "calls_are_answered"  # what Gemini CLI gets wrong by itself once it is resumed
 
 
@@ -99,42 +104,42 @@ def test_a_judge_sees_what_is_wrong() -> None:
 # --- what becomes of them ---------------------------------------------------------------------------------------------
 
 
-@EVERY
+@JUDGED
 def test_what_is_sent_is_valid_and_holds_no_words_of_others(client: str) -> None:
     found = tally(client)
     assert (found.invalid, found.mixed, found.refused) == (0, 0, 0)
     assert found.fits > 0
 
 
-@EVERY
+@JUDGED
 def test_a_model_sees_what_it_just_asked_for(client: str) -> None:
     found = tally(client)
     assert (found.blind, found.task) == (0, 0)
     assert found.cut <= 1  # in a second turn, what a provider will count is not known well: a large result is a preview
 
 
-@EVERY
+@JUDGED
 def test_what_fits_is_not_folded_again_for_little(client: str) -> None:
     assert tally(client).hasty == 0
 
 
-@EVERY
+@JUDGED
 def test_what_nobody_may_touch_stays_as_it_is(client: str) -> None:
     assert tally(client).changed == 0
 
 
-@EVERY
+@JUDGED
 def test_thinking_stays_only_behind_what_it_was_thought_after(client: str) -> None:
     assert tally(client).bound == 0
 
 
-@EVERY
+@JUDGED
 def test_calls_beside_a_conversation_are_apart_from_it(client: str) -> None:
     found = tally(client)
     assert (found.shared, found.joined) == (0, 0)
     assert found.moved == 0 or client == "aider"  # its last message is another one when it is no longer the last
 
 
-@EVERY
+@JUDGED
 def test_a_clients_own_compaction_is_let_through(client: str) -> None:
     assert tally(client).folded == 0

@@ -12,15 +12,15 @@ from typing import get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from clew import Budget, catalog
-from clew.cli import app
 from clew.config import NAME, SETTINGS, Config, Places, Setting, assembled, edited, load, read_key, write_key
 from clew.config.places import this_user
 from clew.config.toml import changed, line_of
 from clew.engine.due import RULES, Why
 from clew.errors import BadConfig, BadRequest
+from shell import invoke
 
 DOCS = Path(__file__).parents[1] / "docs" / "configuration.md"
 
@@ -54,7 +54,7 @@ class Machine:
         clean = {name: None for name in os.environ if name.startswith(("CLEW_", "XDG_"))}
         with contextlib.chdir(self.folder):
             home = {"HOME": str(self.home), "USERPROFILE": str(self.home), "COLUMNS": "80", "FORCE_COLOR": None}
-            return CliRunner().invoke(app, ["config", *args], env={**clean, **home, "TTY_COMPATIBLE": None, **env})
+            return invoke(["config", *args], env={**clean, **home, "TTY_COMPATIBLE": None, **env})
 
 
 @pytest.fixture

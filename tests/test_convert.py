@@ -132,6 +132,7 @@ def seals(value: Any) -> Iterator[str]:
             yield from seals(inner)
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize(("was", "to"), PAIRS)
 def test_what_one_provider_accepts_the_other_accepts(was: str, to: str) -> None:
     assert len(clean(was)) >= 15
@@ -139,12 +140,14 @@ def test_what_one_provider_accepts_the_other_accepts(was: str, to: str) -> None:
         assert wire.check(convert(body, to, was, MODELS.get(to) if was != to else None), to) == []
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(("was", "to"), [(was, to) for was, to in PAIRS if was != to and to in JUDGES])
 def test_what_comes_out_satisfies_the_official_types(was: str, to: str) -> None:
     for body in clean(was):
         assert JUDGES[to](convert(body, to, was)) == []
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize(("was", "to"), PAIRS)
 def test_all_that_can_be_read_goes_over_and_comes_back(was: str, to: str) -> None:
     for body in clean(was):
@@ -232,6 +235,7 @@ def test_no_reasoning_goes_over() -> None:
     assert cases >= 60
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize(("was", "to"), PAIRS)
 def test_what_goes_in_is_not_touched_and_the_same_format_is_the_same_body(was: str, to: str) -> None:
     for body in bodies(was):

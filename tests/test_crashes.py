@@ -51,6 +51,7 @@ def run(script: str | None, *given: object) -> dict[str, Any]:
     return outcome
 
 
+@pytest.mark.few(1)
 def test_killed_clients_lose_nothing_acknowledged(kind: str, stores: list[str]) -> None:
     outcome = run(crashing.__file__, MANY, 1, *stores)
     assert outcome["problems"] == []
@@ -60,6 +61,7 @@ def test_killed_clients_lose_nothing_acknowledged(kind: str, stores: list[str]) 
         assert set(outcome["during"]) >= set(crashing.GOALS), "every act was cut off at some time"
 
 
+@pytest.mark.nightly
 def test_killed_upkeep_loses_nothing(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     server: list[str] = [request.getfixturevalue("server").url()] if kind == "postgres" else []
     outcome = run(crashing_upkeep.__file__, UPKEEP, 1, tmp_path, *server)
@@ -71,6 +73,7 @@ def test_killed_upkeep_loses_nothing(kind: str, request: pytest.FixtureRequest, 
         assert set(outcome["during"]) >= set(acts), "every act was cut off at some time"
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not Path("/proc").exists(), reason="looks for the server's processes as Linux has them")
 def test_a_killed_server_loses_nothing_acknowledged(server: postgres.Server) -> None:
     # One of its own, which is there if `server` is: with fsync, and nobody else's to kill.
@@ -80,6 +83,7 @@ def test_a_killed_server_loses_nothing_acknowledged(server: postgres.Server) -> 
     assert outcome["acknowledged"]["append"] > OUTAGES
 
 
+@pytest.mark.few(1)
 def test_8_processes_add_to_one_session(stores: list[str]) -> None:
     outcome = run(crowding.__file__, 8, ADDITIONS, stores[0])
     assert outcome["problems"] == []

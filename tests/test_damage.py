@@ -14,6 +14,7 @@ from amounts import cases
 from clew import Budget, ClewError, Conflict, Engine, NotFound, Request, SQLite, StoreError
 from clew.engine.append import Addition
 from clew.sessions.export_log import export
+from made_once import copied
 from test_exports import busy
 
 FLIPS = cases(20)
@@ -48,13 +49,19 @@ async def _answer(work: Coroutine[Any, Any, Any]) -> Any:
         return error
 
 
+async def asked_after(store: SQLite) -> tuple[list[str], list[str]]:
+    """A busy store: its branches, and the ids of all that was said."""
+    await busy(store)
+    branches = [b.id for b in await store.branches("default")]
+    return branches, sorted({p.id for branch in branches for p in (await store.load("default", branch)).said})
+
+
 @pytest.mark.parametrize("seed", range(2))
 async def test_a_flipped_bit_gives_what_was_said_or_a_clear_error(tmp_path: Path, seed: int) -> None:
     path = tmp_path / "clew.db"
+    branches, ids = await copied(path, asked_after)
+    ids = ids[::9]
     store = SQLite(path)
-    await busy(store)
-    branches = [b.id for b in await store.branches("default")]
-    ids = sorted({place.id for branch in branches for place in (await store.load("default", branch)).said})[::9]
     said = {id: await store.originals("default", id) for id in ids}
     await store.close()
     whole, chance = path.read_bytes(), random.Random(seed)
@@ -76,13 +83,8 @@ async def test_a_flipped_bit_gives_what_was_said_or_a_clear_error(tmp_path: Path
             beside.unlink()
 
 
-@pytest.mark.parametrize("way", ["copied", "swapped"])
-@pytest.mark.parametrize("table", ["event", "body", "node", "session", "branch", "meta", "body_text_idx", "scope"])
-async def test_pages_in_the_place_of_others_tell_nothing_of_another_conversation(
-    tmp_path: Path, table: str, way: str
-) -> None:
-    path = tmp_path / "clew.db"
-    store = SQLite(path)
+async def three(store: SQLite) -> dict[str, str]:
+    """Three conversations, each about something else: their branches."""
     engine, branches = Engine(store, Budget(window=100_000)), dict[str, str]()
     for name in ("orchid", "malachite", "cobalt"):
         messages = list[dict[str, Any]]()
@@ -90,7 +92,16 @@ async def test_pages_in_the_place_of_others_tell_nothing_of_another_conversation
             messages.append({"role": ("user", "assistant")[n % 2], "content": f"{name} {n} " + "and so on " * 30})
             body = {"model": "gpt-4o", "messages": list(messages)}
             branches[name] = (await engine.prepare(Request(body, "openai_chat", session=name))).branch
-    await store.close()
+    return branches
+
+
+@pytest.mark.parametrize("way", ["copied", "swapped"])
+@pytest.mark.parametrize("table", ["event", "body", "node", "session", "branch", "meta", "body_text_idx", "scope"])
+async def test_pages_in_the_place_of_others_tell_nothing_of_another_conversation(
+    tmp_path: Path, table: str, way: str
+) -> None:
+    path = tmp_path / "clew.db"
+    branches = await copied(path, three)
     whole, size = path.read_bytes(), int.from_bytes(path.read_bytes()[16:18])
     try:
         with closing(sqlite3.connect(path)) as db:
@@ -153,11 +164,7 @@ LONG = "(select min(id) from body where packed = 2)"
 )
 async def test_each_damage_is_a_clear_error(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "clew.db"
-    store = SQLite(path)
-    await busy(store)
-    branches = [b.id for b in await store.branches("default")]
-    ids = sorted({place.id for branch in branches for place in (await store.load("default", branch)).said})
-    await store.close()
+    branches, ids = await copied(path, asked_after)
     with closing(sqlite3.connect(path)) as db:
         db.execute(damage)
         db.commit()

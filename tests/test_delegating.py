@@ -33,6 +33,7 @@ def team(sessions: list[str]) -> Any:
     return answer
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("strategy", ["full", "summarized"])
 @pytest.mark.parametrize("format", FORMATS)
 async def test_an_agent_delegates_and_reads_what_came_of_it(store: SQLite, format: str, strategy: Strategy) -> None:

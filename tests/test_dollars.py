@@ -94,6 +94,7 @@ def test_while_nothing_is_compacted_each_call_reads_the_last_one_and_writes_what
     assert found.predicted == len(found.calls) == sum(m["role"] == "assistant" for m in session().messages)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["fixed", "start"])
 def test_the_cached_prefix_is_what_the_edits_say_and_what_the_bytes_say(name: str) -> None:
     watching = Watching(KEEPERS[name](session()))

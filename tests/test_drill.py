@@ -72,6 +72,7 @@ async def command(programs: Path | None, name: str, *args: str) -> None:
     assert process.returncode == 0, told.decode()
 
 
+@pytest.mark.few(1)
 async def test_a_store_that_was_lost_comes_back_as_it_was_backed_up(
     place: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -91,6 +91,7 @@ def test_sessions_are_stable_replayable_and_lossless(number: int, count: int, fo
     asyncio.run(play())
 
 
+@pytest.mark.few(1)
 async def test_a_real_session_in_a_small_window(store: SQLStore) -> None:
     row = next(iter(conversations()))
     body = {"model": "gpt-4o", "messages": row["messages"]}
@@ -104,6 +105,7 @@ async def test_a_real_session_in_a_small_window(store: SQLStore) -> None:
     assert sorted(map(repr, found)) == sorted(map(repr, wire.decode(body)[1]))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("window", "many", "words"), [(8_000, 2, 250), (8_000, 4, 300), (32_000, 8, 800)])
 async def test_what_an_agent_asked_for_is_shown_to_it_once(store: SQLStore, window: int, many: int, words: int) -> None:
     """Else it asks again, and again."""
@@ -142,6 +144,7 @@ async def test_usage_is_recorded_with_its_call(store: SQLStore) -> None:
     assert call.usage == {"input": call.predicted, "output": 0, "cache_read": 0, "cache_write": 0}
 
 
+@pytest.mark.few(1)
 async def test_two_hosts_on_one_branch_lose_nothing(store: SQLStore) -> None:
     body = conversation(3, 6)
     one, two = Engine(store, Budget(window=4_000)), Engine(store, Budget(window=4_000))

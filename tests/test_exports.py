@@ -43,6 +43,7 @@ async def busy(store: Store) -> list[str]:
     return [run.sent[-1].branch, child.branch]
 
 
+@pytest.mark.few(1)
 async def test_what_is_exported_imported_and_exported_again_is_the_same(store: Store, tmp_path: Path) -> None:
     branches = await busy(store)
     first = await lines(store, *branches)
@@ -96,6 +97,7 @@ async def test_a_fork_of_a_fork_has_nothing_that_was_said_behind_it(store: Store
         await other.close()
 
 
+@pytest.mark.few(1)
 async def test_an_import_that_was_cut_off_before_it_labelled_a_branch_does_so_when_asked_again(
     store: Store, tmp_path: Path
 ) -> None:
@@ -255,6 +257,7 @@ async def test_a_hostile_file_is_refused_and_nothing_is_written(tmp_path: Path) 
     await store.close()
 
 
+@pytest.mark.few(1)
 async def test_what_begins_twice_before_its_parent_or_in_nothing_is_refused(store: Store) -> None:
     written = await lines(store, *await busy(store))
     opening = next(line for line in written if line.startswith(b'{"branch":'))
@@ -265,6 +268,7 @@ async def test_what_begins_twice_before_its_parent_or_in_nothing_is_refused(stor
     assert await store.branches("other") == []
 
 
+@pytest.mark.few(1)
 async def test_heirs_of_a_purged_conversation_are_exported_with_what_they_inherited(
     store: SQLStore, tmp_path: Path
 ) -> None:
@@ -291,6 +295,7 @@ def sums(totals: list[tuple[str | None, int, int, int]]) -> dict[str | None, lis
     }
 
 
+@pytest.mark.few(1)
 async def test_a_file_that_was_cut_off_is_refused_wherever_that_was(store: Store) -> None:
     written = await lines(store, *await busy(store))
     for end in (*range(0, len(written), 25), len(written) - 1):

@@ -280,6 +280,7 @@ def test_a_million_dots_are_no_name_and_are_soon_read() -> None:
     assert NAME_PATTERN.findall("a.b ~/c/d ../e a/.~f g@h ...") == ["a.b", "~/c/d", "../e", "a", "/.~f", "g@h"]
 
 
+@pytest.mark.few(1)
 async def test_a_huge_question_is_answered_everywhere(store: SQLStore) -> None:
     engine = Engine(store, Budget(window=10_000))
     view = await engine.prepare(Request(conversation(7, 2)))

@@ -169,6 +169,7 @@ def test_installed_worked_rebooted_worked_and_gone(day: FirstDay) -> None:
     assert {path: after[path] for path in before} == before
 
 
+@pytest.mark.nightly
 def test_settings_of_the_project_whose_client_starts_it_are_not_those_of_all(day: FirstDay) -> None:
     day.clew("install", "claude", "--gateway", "--yes")
     day.reboot()
@@ -179,6 +180,7 @@ def test_settings_of_the_project_whose_client_starts_it_are_not_those_of_all(day
     day.variables.clear()
 
 
+@pytest.mark.nightly
 def test_many_who_start_it_at_once_have_one(day: FirstDay) -> None:
     day.clew("install", "claude", "--gateway", "--yes")
     day.reboot()
@@ -200,6 +202,7 @@ def test_one_that_cannot_start_is_told_in_one_line(day: FirstDay) -> None:
     assert "\n" not in said
 
 
+@pytest.mark.nightly
 def test_nothing_is_written_where_it_does_not_start(day: FirstDay) -> None:
     with socket.create_server(("127.0.0.1", day.port)):
         said = day.clew("install", "claude", "--gateway", "--yes", code=1)
@@ -207,6 +210,7 @@ def test_nothing_is_written_where_it_does_not_start(day: FirstDay) -> None:
     assert day.settings.read_text() == SETTINGS
 
 
+@pytest.mark.nightly
 def test_an_environment_that_was_moved_is_named_and_mended(day: FirstDay) -> None:
     day.clew("install", "claude", "--gateway", "--yes")
     day.clew("install", "claude", "--yes")
@@ -231,6 +235,7 @@ def test_an_environment_that_was_moved_is_named_and_mended(day: FirstDay) -> Non
     assert not (day.home / ".claude.json").exists()
 
 
+@pytest.mark.nightly
 def test_who_runs_clew_from_a_cache_is_warned(day: FirstDay, tmp_path: Path) -> None:
     day.environment = environment(tmp_path / "uv/archive-v0/WDcQl")
     said = day.clew("install", "claude", "--gateway", "--dry-run")
@@ -239,6 +244,7 @@ def test_who_runs_clew_from_a_cache_is_warned(day: FirstDay, tmp_path: Path) -> 
     assert not day.answers()
 
 
+@pytest.mark.nightly
 def test_tools_that_a_client_starts_start_the_gateway_too(day: FirstDay) -> None:
     day.clew("install", "claude", "--gateway", "--yes")
     day.reboot()

@@ -17,6 +17,7 @@ from tagging import Calls, Results, Text
 SESSIONS, PORTIONS = cases(20), 3
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("portion", range(PORTIONS))
 async def test_whatever_clients_do_the_model_sees_what_they_said(portion: int) -> None:
     found = await fuzz(range(portion * SESSIONS, (portion + 1) * SESSIONS), lambda: SQLite(":memory:"))

@@ -112,6 +112,7 @@ def test_bodies_may_be_compressed(coding: str, packed: Any) -> None:
         assert served.ask(CHAT, b"nonsense", {"content-encoding": coding}).status == 400
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("coding", "packed"), [("gzip", gzip.compress), ("br", brotli.compress), ("zstd", zstd.compress)]
 )

@@ -244,6 +244,7 @@ def counted(n: int, lines: int = 700) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("lines", [700, 20_000], ids=["small", "large"])
 @pytest.mark.parametrize("name", ["amber", ""], ids=["named", "unnamed"])
 def test_a_conversation_that_is_quoted_is_summed_up_in_short(name: str, lines: int) -> None:
@@ -263,6 +264,7 @@ def test_a_conversation_that_is_quoted_is_summed_up_in_short(name: str, lines: i
         assert "built 11" in summary
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["amber", ""], ids=["named", "unnamed"])
 def test_what_a_client_keeps_beside_a_summary_does_not_hide_what_it_left_out(name: str) -> None:
     provider = StrictProvider([Answer("Go on.")], window=200_000)

@@ -209,6 +209,7 @@ def test_more_is_told_of_what_its_instructions_name() -> None:
         assert "X-4711" in got.json()["content"][0]["content"]
 
 
+@pytest.mark.nightly
 def test_a_session_far_past_the_window_is_summed_up_again_and_again() -> None:
     count = iter(range(1_000))
 

@@ -268,9 +268,10 @@ def test_what_is_deep_in_a_name_is_no_name() -> None:
         assert "clew_failed_open_total 0" in served.gateway.metrics.text()
 
 
-async def test_20_000_messages_are_a_conversation() -> None:
+@pytest.mark.parametrize("many", [4_999, pytest.param(19_999, marks=pytest.mark.nightly)])
+async def test_thousands_of_messages_are_a_conversation(many: int) -> None:
     roles = ("user", "assistant")
-    said = [{"role": roles[n % 2], "content": f"turn {n}"} for n in range(19_999)]
+    said = [{"role": roles[n % 2], "content": f"turn {n}"} for n in range(many)]
     with serving(window=4_000_000) as served:  # to fold them takes minutes
         got = served.ask(CHAT, {"model": "gpt-5", "messages": said}, {"x-clew-session": "long"})
         assert got.status == 200, got.raw[:500]

@@ -121,6 +121,7 @@ def test_a_rule_in_the_middle_stays_in_force() -> None:
         assert thoughts(turns[-1])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("refusal", [Answer(status=529), Answer(status=400, error="compaction: no"), Answer(raw=b"[]")])
 def test_where_the_upstream_does_not_compact_clew_does(refusal: Answer) -> None:
     with compacting(lambda body: refusal if "compaction" in body else answers(body)) as served:

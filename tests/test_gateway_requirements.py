@@ -102,6 +102,7 @@ def test_5_what_sets_up_a_conversation_is_never_folded() -> None:
         assert sent[-1]["type"] == "configuration_update"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("redacted", [False, True])
 def test_6_signed_thinking_is_valid_after_folds(redacted: bool) -> None:
     script = [Answer("I see.", reasoning="So.", redacted=redacted)]
@@ -181,6 +182,7 @@ def test_7_tools_are_offered_beside_those_that_stand_in_the_input(streamed: bool
         assert "search_history" not in json.dumps(served.provider.heard[-1].body["input"][0])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("streamed", [False, True])
 def test_8_usage_is_of_what_was_sent(streamed: bool) -> None:
     with serving(window=20_000) as served:

@@ -114,6 +114,7 @@ CALLS = {
 }
 
 
+@pytest.mark.few(10)
 @each_way
 @pytest.mark.parametrize("calls", CALLS.values(), ids=CALLS)
 @pytest.mark.parametrize("words", ["", "I look."])
@@ -189,6 +190,7 @@ def test_a_stream_that_is_cut_is_no_answer(tmp_path: Path, cut: int) -> None:
     assert provider.heard[0].body == provider.heard[1].body
 
 
+@pytest.mark.few(1)
 @each_way
 def test_what_is_too_long_is_folded_and_asked_again(tmp_path: Path, way: str) -> None:
     with StrictProvider([Answer("Green.")], window=6_000) as provider:

@@ -24,7 +24,7 @@ from straining import SHAPES, TRIES, Shape, grown, numbered, repeated, seconds
 Messages = list[dict[str, Any]]
 
 FEW, MOST = 25_000, 100_000  # messages
-AT_NIGHT = pytest.mark.skipif(MANY <= 1, reason="so many messages that squares show take minutes")
+AT_NIGHT = pytest.mark.nightly  # so many messages that squares show take minutes
 BRIEF = 0.3  # seconds: what takes less is not compared
 
 # Texts that patterns alone do not show to be slow: what is compared with what was said before or after it.
@@ -224,6 +224,7 @@ def test_whether_the_newest_words_are_there_is_told_in_time_by_what_was_taken_aw
     assert not said, said
 
 
+@pytest.mark.nightly
 def test_equal_words_between_others_are_compared_up_to_a_bound() -> None:
     def told(words: str, count: int) -> list[str]:
         return [part for n in range(count) for part in (f"{n}", *(words[k % 2] for k in range(200)))]

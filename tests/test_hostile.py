@@ -100,6 +100,7 @@ async def compacted(attack: Attack, format: str, preset: str) -> View:
     return view
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("preset", "format"), combined(["default", "summarizing", "sliding"], list(FORMATS)))
 async def test_what_a_tool_said_stays_data(format: str, preset: str) -> None:
     views = {attack: await compacted(attack, format, preset) for attack in ATTACKS}
@@ -213,6 +214,7 @@ def is_written(view: View) -> bool:
     return any(f"  - {TRUE}." in n.item.text for n in view.nodes if n.item.kind == "summary")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("format", FORMATS)
 async def test_a_model_that_obeys_a_tool_gives_it_no_authority(format: str) -> None:
     meter = Meter(counter_for("gpt-4o", format))

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from clew.cli import app
 from clew.installing.formats import jsonc
 from clew.installing.programs import PROGRAMS
+from shell import invoke
 
 URL = "http://127.0.0.1:8377"
 VARIABLES = (
@@ -38,7 +38,7 @@ class Machine:
         if "--gateway" in args:  # what starts is in test_first_day.py
             args = (*args, "--no-start")
         env: dict[str, str | None] = {**dict.fromkeys(VARIABLES), "HOME": str(self.home), "PATH": path}
-        return CliRunner().invoke(app, list(args), input=input, env=env)
+        return invoke(list(args), input=input, env=env)
 
     def file(self, name: str, text: str) -> Path:
         path = self.home / name

@@ -82,6 +82,7 @@ async def test_what_an_older_version_learned_for_ever_counts_no_more() -> None:
     await store.close()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("error", [TOO_LONG.format(30_000), WITHOUT_NUMBER])
 def test_after_one_refusal_the_next_request_is_what_it_would_have_been(error: str) -> None:
     refused = StrictProvider([Answer(status=400, error=error), Answer("Understood.")])
@@ -108,6 +109,7 @@ async def test_a_server_that_is_started_anew_with_a_longer_context_is_found_out_
         assert (await served.gateway.engine.limits.windows.model("default", frame)).window == 64_000
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("grows", [True, False])
 def test_a_server_that_stays_as_it_is_refuses_ever_fewer_calls(grows: bool) -> None:
     """One conversation that grows, or many that are too long from the first: each third refused would be 10."""
@@ -173,6 +175,7 @@ def test_what_does_not_concern_a_model_says_nothing_of_its_window(model: str, va
     assert stated_window(model, served("near", said), {}) == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("asks", [True, False])
 def test_a_million_tokens_that_a_client_asks_for_are_not_folded_at_two_hundred_thousand(asks: bool) -> None:
     headers = {"anthropic-version": "2023-06-01", "anthropic-beta": "context-1m-2025-08-07" if asks else "x-1"}

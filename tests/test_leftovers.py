@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from clew import Engine, Request, SQLite, StoreError
-from clew.cli import app
 from clew.store import restore
+from shell import invoke
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there is no kill -9 on Windows")
 
@@ -54,7 +54,7 @@ async def store(tmp_path: Path) -> SQLite:
 
 
 async def command(*args: object) -> Result:
-    return await asyncio.to_thread(CliRunner().invoke, app, [str(a) for a in args])
+    return await asyncio.to_thread(invoke, [str(a) for a in args])
 
 
 def holding(folder: Path) -> set[str]:

@@ -63,6 +63,7 @@ def pages(count: int) -> list[Message]:
     return said
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("format", ["openai_chat", "anthropic", "gemini"])
@@ -88,6 +89,7 @@ async def test_what_a_client_changed_under_a_fold_is_seen(store: SQLStore, forma
 VALUES = (1, 1.0, True, 0, False, 0.0, -0.0)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("form", FORMS)
 async def test_one_and_true_are_told_apart(store: SQLStore, form: str, run: str) -> None:
@@ -134,6 +136,7 @@ async def test_two_people_who_are_greeted_alike_have_two_branches(store: SQLStor
     assert await engine.find("default", "weather Paris", again.branch) == []
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("turns", [[30], [1, 30], [5, 30]], ids=str)
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("format", ["openai_chat", "gemini"])
@@ -150,6 +153,7 @@ async def test_who_comes_late_sees_nothing_of_who_began_alike(
     assert (await recalled(engine, view)).count("BOBSECRET") == 30 * 12
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("format", "id", "session"),
     [

@@ -2,8 +2,6 @@
 
 import os
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -16,6 +14,7 @@ from clew.core.items import Frame
 from clew.errors import BadConfig
 from clew.llm import read
 from clew.testing.provider import Answer, Call, StrictProvider
+from shell import Typed, typed
 
 PAGE = (Path(__file__).parents[1] / "docs" / "models.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
@@ -23,13 +22,12 @@ NAMES = ["qwen3:8b", "qwen3-8b"]
 MINE = ("CLEW_", "XDG_", "OPENAI_", "ANTHROPIC_")
 
 
-def clew(folder: Path, *args: str, config: str = "", **more: str) -> "subprocess.CompletedProcess[str]":
+def clew(folder: Path, *args: str, config: str = "", **more: str) -> Typed:
     """A command with this configuration, where no key is set."""
     (folder / "config.toml").write_text(config)
     here = {"HOME": str(folder), "CLEW_CONFIG": str(folder / "config.toml"), "COLUMNS": "200"}
     env = {k: v for k, v in os.environ.items() if not k.startswith(MINE)} | here | more
-    command = [sys.executable, "-c", "import clew.cli; clew.cli.main()", *args]
-    return subprocess.run(command, capture_output=True, text=True, env=env, check=False, cwd=folder)
+    return typed(folder, env, *args)
 
 
 def at(url: str, block: str) -> str:

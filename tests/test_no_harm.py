@@ -6,6 +6,7 @@ from clew.testing.clients import CLIENTS
 from harming import CLAUDES, FAULTS, ROOMY, TIGHT, Harm, Trial, tried
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_what_works_without_clew_works_with_it(client: str) -> None:
     harm = Harm()

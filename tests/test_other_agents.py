@@ -145,6 +145,17 @@ def test_what_follows_a_compaction_of_gemini_is_said_once() -> None:
     assert len(told.compactions) == 1
 
 
+def test_two_equal_summaries_of_gemini_are_two_and_going_back_is_none() -> None:
+    set_to = COMPRESSED[0]["$set"]["messages"]
+    anew = [set_to[0], {**set_to[1], "id": "s8"}, {**set_to[2], "id": "s9"}]
+    told = read(lines(*GEMINI, *COMPRESSED, {"$set": {"messages": anew}}), "file")
+    assert len(told.compactions) == 2
+    assert "And now?" in texts(told), "what was said between them stays"
+    back = read(lines(*GEMINI, *COMPRESSED, {"$set": {"messages": set_to}}), "file")
+    assert len(back.compactions) == 1
+    assert "And now?" not in texts(back)
+
+
 def test_answers_that_only_stand_with_their_call_are_told() -> None:
     assert texts(read(lines(*GEMINI[:6], GEMINI[7]), "file")) == ["List the files.", "a.py", "There is a.py."]
 

@@ -38,6 +38,7 @@ def beginners(random: Random, ids: Ids) -> list[Speaker]:
     return [Speaker(name, shape, ids, opening, greeting, silent, common=common) for name, shape in made]
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(("ids", "seed"), combined(list(IDS), range(3)))
 @pytest.mark.parametrize("format", FORMATS)
 async def test_conversations_side_by_side_hold_own_words_only(format: str, ids: Ids, seed: int) -> None:
@@ -59,6 +60,7 @@ async def test_conversations_side_by_side_hold_own_words_only(format: str, ids: 
     await store.close()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("format", "ids"), [("openai_chat", "counting"), ("gemini", "placed")])
 def test_so_it_is_in_processes_on_one_store(tmp_path: Path, format: str, ids: Ids) -> None:
     place = str(tmp_path / "clew.db")
@@ -87,6 +89,7 @@ async def loop(client: Any, format: str, name: str) -> None:
         so_far += [*said(format, answer), *results(format, {id: f"error at {tag}: password is {tag}\n{LINE * 40}"})]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("format", "crowd"), [("openai_chat", 30), ("anthropic", 20)])
 async def test_so_it_is_through_wrapped_clients_in_a_crowd(tmp_path: Path, format: str, crowd: int) -> None:
     names = ["".join(letters) for letters in islice(product(ascii_lowercase, repeat=3), crowd)]

@@ -129,6 +129,7 @@ async def talked(store: SQLStore) -> None:
             await engine.observe(view, {"prompt_tokens": 900, "completion_tokens": 9})
 
 
+@pytest.mark.few(1)
 async def test_an_old_store_says_the_same_and_is_packed_anew(store: SQLStore, place: str) -> None:
     await talked(store)
     before, short = await told(store), lengths(place)

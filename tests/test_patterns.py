@@ -118,6 +118,7 @@ def test_all_patterns_are_found() -> None:
     assert sum(found.place.startswith("clew.secrets.kinds.") for found in patterns()) > 100  # from its file of rules
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("pattern", "way"),
     [

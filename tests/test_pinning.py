@@ -231,6 +231,7 @@ async def test_a_quote_is_recalled_as_itself_and_unpinned_by_its_own_id(store: S
     assert not (await store.load("default", view.branch)).pinned
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("format", FORMATS)
 async def test_an_agent_pins_what_a_tool_had_said(store: SQLStore, format: str) -> None:
     """What it asks for stands there in its next request, in a form that its provider takes."""

@@ -8,15 +8,15 @@ from random import Random
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from clew import Budget, Engine, Request, SQLite, StoreError, config, open_store
-from clew.cli import app
 from clew.errors import NotFound, install_line
 from clew.store.addresses import hidden
 from clew.store.places import Server, is_url
 from clew.store.sql import SQLStore
 from clew.testing import check_store, conversation
+from shell import invoke
 
 OPENER = """
 import asyncio, sys, clew
@@ -80,6 +80,7 @@ async def test_rare_words_lead(store: SQLStore) -> None:
     assert len(found) == 5
 
 
+@pytest.mark.few(1)
 async def test_a_text_of_many_words_is_found_by_each(store: SQLStore) -> None:
     random = Random(1)
     words = [f"{random.getrandbits(60):x}" for _ in range(70_000)]  # 1.1 MB; no two alike
@@ -105,6 +106,7 @@ async def test_what_no_text_column_takes_is_kept(store: SQLStore) -> None:
     assert await store.learned("default", "odd") == {"name": {odd: odd}}
 
 
+@pytest.mark.few(1)
 def test_processes_that_open_an_empty_place_at_once_share_it(empty: str) -> None:
     commands = [[sys.executable, "-c", OPENER, empty, str(n)] for n in range(3)]
     opened = [subprocess.Popen(c, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for c in commands]
@@ -141,7 +143,7 @@ async def test_what_a_store_takes_is_told(store: SQLStore, place: str) -> None:
 
 def run(place: str, *args: str) -> Result:
     env = {"CLEW_STORE": place, "COLUMNS": "80", "FORCE_COLOR": None, "TTY_COMPATIBLE": None}
-    done = CliRunner().invoke(app, list(args), env=env)
+    done = invoke(list(args), env=env)
     assert "sesame" not in done.output + done.stderr
     return done
 

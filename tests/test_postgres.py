@@ -235,6 +235,7 @@ async def test_a_server_with_no_connection_left_is_waited_for_with_those_there_a
     await store.close()
 
 
+@pytest.mark.nightly
 async def test_nothing_acknowledged_is_lost_by_a_crash_of_the_server(own: postgres.Server) -> None:
     command = [sys.executable, "-c", WRITER, own.url()]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as writer:

@@ -42,6 +42,7 @@ def plain(answer: Any) -> Any:
 # --- what is said ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
 async def test_a_stream_says_what_one_piece_says(format: str, answer: Answer) -> None:

@@ -278,6 +278,7 @@ def test_what_remains_is_as_it_was_and_what_went_is_gone(seed: int) -> None:
         asyncio.run(purged_and_compared(f"{folder}/clew.db", Random(seed)))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(3))
 async def test_in_every_kind_of_store(place: str, seed: int) -> None:
     await purged_and_compared(place, Random(seed))
@@ -376,6 +377,7 @@ async def texts(store: SQLStore, branch: str) -> list[str]:
     return [n.item.text for n in found.values()]
 
 
+@pytest.mark.few(1)
 async def test_a_purge_beside_a_process_that_writes_harms_neither(place: str) -> None:
     with subprocess.Popen([sys.executable, "-c", WRITER, place], stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None
@@ -471,6 +473,7 @@ async def test_with_an_item_goes_what_its_client_wrote_instead_of_it(store: SQLS
     )
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("which", "asks"), [(0, ["Look.", "Look."]), (0, ["Look.", "See."]), (1, ["Look.", "See."])])
 async def test_what_was_cleared_alike_does_not_go_with_one_of_it(store: SQLStore, which: int, asks: list[str]) -> None:
     engine, ids = Engine(store, Budget(window=60_000, reserve=500)), list[str]()
@@ -502,6 +505,7 @@ async def test_a_conversation_goes_on_after_one_of_its_items_was_purged(store: S
         assert not check(body(again), "openai_chat")
 
 
+@pytest.mark.few(1)
 async def test_no_cache_of_the_process_remembers_purged_words(store: SQLStore, place: str) -> None:
     word = "zanzibar_password/of-the-vizier"
     view = await Engine(store).prepare(Request({"messages": [{"role": "user", "content": f"Mind {word}."}]}))

@@ -103,6 +103,7 @@ async def quoting(engine: Engine, who: str, by: str) -> tuple[list[Message], cle
 # --- a client takes words out -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("by", ["asked", "pinned"])
 @pytest.mark.parametrize("who", ["user", "assistant", "tool"])
 @pytest.mark.parametrize("act", ["edited", "dropped"])
@@ -173,6 +174,7 @@ async def id_of(store: SQLStore, branch: str, text: str) -> str:
     return next(id for id, node in nodes.items() if node.item.text == text)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("by", ["asked", "pinned", "asked, in an earlier version"])
 @pytest.mark.parametrize("who", ["user", "assistant", "tool"])
 async def test_a_purge_takes_what_quotes_it(store: SQLStore, place: str, by: str, who: str) -> None:
@@ -195,6 +197,7 @@ def asking(name: str, id: str, arguments: Message, answer: str) -> list[Message]
     return [{"role": "assistant", "content": None, "tool_calls": [call]}, tool(id, answer)]
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize(
     ("name", "given"),
     [

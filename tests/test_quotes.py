@@ -105,6 +105,7 @@ def payroll(who: str, head: str = "", command: str = "pytest tests/test_pay.py")
     return [user("Run the payroll tests."), *ran(f"call_{who}9xQ", command, result), assistant(fails), user("Mend it.")]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("others", [0, 20], ids=["alone", "among others"])
 @pytest.mark.parametrize(
     ("head", "commands"),

@@ -78,6 +78,7 @@ def handed_over(view: View, begins: str) -> Iterator[Told]:
     yield from (("a handoff", n.item.text) for n in begun.nodes if n.item.kind == "summary")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("flagged", [False, True])
 @pytest.mark.parametrize("format", FORMATS)
 async def test_nothing_but_their_messages_is_told_as_the_users(format: str, flagged: bool) -> None:
@@ -113,6 +114,7 @@ async def logged(body: dict[str, Any], format: str) -> AsyncIterator[Told]:
     await store.close()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("format", FORMATS)
 async def test_nor_in_what_is_told_from_the_log(format: str) -> None:
     body, made = conversation(True, FORMATS.index(format) % PARTS, PARTS)
@@ -120,6 +122,7 @@ async def test_nor_in_what_is_told_from_the_log(format: str) -> None:
     assert found(heard, made) == set()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_nor_in_what_a_hook_puts_back_and_an_audit_lists(part: int) -> None:
     body, made = conversation(True, part, PARTS)

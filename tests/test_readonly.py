@@ -130,6 +130,7 @@ def test_something_is_recalled(folder: Path) -> None:
     assert done.stdout
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("what", ["file", "folder"])
 def test_writing_says_so(folder: Path, what: str) -> None:
     (folder / "clew.db").chmod(0o444 if what == "file" else 0o666)

@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 import clew
 from asking import request
+from clew.cli import app
 from clew.core.own_tools import name_in
 from clew.gateway.settings import GatewaySettings
 from clew.testing import Answer, Call, StrictProvider
+from clew.wire.formats import named
 from clients import create, engine, plain_of, said, text_of, user
 from serving import Served, serving
 
@@ -111,6 +114,7 @@ def tools_of(body: Any) -> list[str]:
     return [tool.get("function", tool)["name"] for tool in flat]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_through_the_gateway(client: str) -> None:
     with serving(provider=StrictProvider(obedient), window=WINDOW) as served:
@@ -122,6 +126,7 @@ def test_through_the_gateway(client: str) -> None:
         assert tools_of(served.provider.heard[0].body) == ["shell", "recall", "search_history"]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("client", sorted({*CLIENTS} - {"pi"}))
 def test_a_client_that_has_it_by_mcp_is_told_its_name_there(client: str) -> None:
     name = name_in(client)
@@ -140,6 +145,7 @@ def test_who_has_it_by_mcp_gets_the_gateways_own_too(tmp_path: Path) -> None:
         assert talk.ask(served, QUESTION) == GOT
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("format", ["openai_chat", "openai_responses", "anthropic"])
 def test_through_a_wrapped_client(tmp_path: Path, format: str) -> None:
     with StrictProvider(obedient) as provider, plain_of(provider, format) as plain:
@@ -158,6 +164,7 @@ SCHEMA_ASKED = {"response_format": {"type": "json_schema", "json_schema": {"name
 FORCED = {"tool_choice": {"type": "function", "function": {"name": "shell"}}}
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("client", "tools", "more"),
     [
@@ -176,6 +183,33 @@ def test_nothing_is_offered_and_nothing_named(client: str, tools: Any, more: dic
         fill(served, talk)
         assert talk.ask(served, QUESTION) == "I cannot look it up."
         assert {*tools_of(served.provider.heard[-1].body)} <= {"shell"}
+
+
+@pytest.mark.parametrize(("client", "tools"), [("opencode", "auto"), ("another/1.0", "auto"), ("gemini", False)])
+@pytest.mark.parametrize("own", [True, False], ids=["by MCP", "without"])
+def test_commands_show_what_was_sent_and_recall_takes_each_id(
+    tmp_path: Path, client: str, tools: Any, own: bool
+) -> None:
+    path, mcp = str(tmp_path / "log.db"), [name_in(client) if client in CLIENTS else "clew_recall"] if own else []
+    settings = GatewaySettings(tools=tools)
+    with serving(tmp_path / "log.db", StrictProvider(obedient), WINDOW, settings=settings) as served:
+        talk = ClientTalk(client, *mcp)
+        fill(served, talk)
+        sent = served.provider.heard[-1].body
+    run = CliRunner()
+    sessions = json.loads(run.invoke(app, ["sessions", "--json", "--store", path]).stdout)
+    name = max(sessions, key=lambda session: session["number"])["id"]
+    call = json.loads(run.invoke(app, ["calls", name, "--json", "--store", path]).stdout)[-1]["seq"]
+    told = ["resume", name, "--call", str(call), "--store", path]
+    resumed = json.loads(run.invoke(app, told).stdout)
+    list_of = named(talk.format).LIST
+    assert NAMED.findall(json.dumps(resumed[list_of])) == NAMED.findall(json.dumps(sent[list_of]))
+    shown = json.loads(run.invoke(app, ["show", name, "--json", "--store", path]).stdout)
+    ids = {node["stands_for"]["id"] for node in shown["nodes"] if "stands_for" in node}
+    assert ids
+    ids |= {id for _, id in NAMED.findall(json.dumps(sent[list_of]))}
+    for id in ids:
+        assert run.invoke(app, ["recall", id, "--store", path]).exit_code == 0
 
 
 def test_one_forced_call_between_others_does_not_end_the_conversation(tmp_path: Path) -> None:

@@ -47,29 +47,32 @@ def test_an_id_is_as_long_as_any_other() -> None:
         assert sizes.pop().tokens >= longest
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("client", "window"), RECORDINGS)
 async def test_other_stores_fold_alike(client: str, window: int) -> None:
     one, *others = [(await judged(client, window, TURNS)).bodies for _ in range(STORES)]
     assert others == [one] * cases(1)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("format", ["openai_chat", "openai_responses", "anthropic", "gemini", "bedrock"])
 async def test_other_stores_fold_alike_in_every_format(format: str) -> None:
     one, *others = [await bodies(format) for _ in range(STORES)]
     assert others == [one] * cases(1)
 
 
-def test_other_processes_fold_alike() -> None:
+@pytest.mark.parametrize("what", ["openai_chat", pytest.param("gemini-cli", marks=pytest.mark.nightly)])
+def test_other_processes_fold_alike(what: str) -> None:
     told = set()
     for seed in ("1", "2"):
-        ran = subprocess.run(
-            [sys.executable, __file__], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
-        )
+        env = {**os.environ, "PYTHONHASHSEED": seed}
+        ran = subprocess.run([sys.executable, __file__, what], env=env, capture_output=True, check=True)
         told.add(ran.stdout)
     assert len(told) == 1
     assert told.pop().strip()
 
 
 if __name__ == "__main__":
-    found = [*asyncio.run(bodies("openai_chat")), *asyncio.run(judged("gemini-cli", 28_000, TURNS)).bodies]
+    what = sys.argv[1]
+    found = asyncio.run(judged(what, 28_000, TURNS)).bodies if what == "gemini-cli" else asyncio.run(bodies(what))
     sys.stdout.write(sha256("\n".join(found).encode()).hexdigest())

@@ -9,12 +9,22 @@ from typing import Any
 
 from clew.engine.windows import PROBED
 from clew.testing.provider import Answer, Call, StrictProvider
+from shell import Typed, typed
 
 
-def clew(provider: StrictProvider, folder: Path, *args: str, **more: str) -> "subprocess.CompletedProcess[str]":
+def environment(provider: StrictProvider, folder: Path) -> dict[str, str]:
     home = {k: v for k, v in os.environ.items() if not k.startswith(("CLEW_", "XDG_"))}
-    env = home | {"HOME": str(folder / "home"), "CLEW_AGENT_MODEL": f"{provider.url}/v1#gpt-4o"} | more
+    return home | {"HOME": str(folder / "home"), "CLEW_AGENT_MODEL": f"{provider.url}/v1#gpt-4o"}
+
+
+def clew(provider: StrictProvider, folder: Path, *args: str, **more: str) -> Typed:
+    return typed(Path.cwd(), environment(provider, folder) | more, "run", *args, "--in", str(folder))
+
+
+def another(provider: StrictProvider, folder: Path, *args: str) -> "subprocess.CompletedProcess[str]":
+    """The same in a process of its own."""
     command = [sys.executable, "-c", "import clew.cli; clew.cli.main()", "run", *args, "--in", str(folder)]
+    env = environment(provider, folder)
     return subprocess.run(command, capture_output=True, text=True, env=env, check=False)
 
 
@@ -26,11 +36,11 @@ def test_it_reads_answers_and_goes_on_in_another_process(tmp_path: Path) -> None
         Answer("As I said: 7431."),
     ]
     with StrictProvider(script) as provider:
-        done = clew(provider, tmp_path, "What is the build number?", "--session", "build")
+        done = another(provider, tmp_path, "What is the build number?", "--session", "build")
         assert (done.returncode, done.stdout) == (0, "It is 7431.\n"), done.stderr
         assert "▸ read_file" in done.stderr
         assert "conversation build" in done.stderr
-        again = clew(provider, tmp_path, "Again?", "--session", "build")
+        again = another(provider, tmp_path, "Again?", "--session", "build")
         assert again.stdout == "As I said: 7431.\n"
         said = json.dumps(provider.heard[-1].body)
     assert "the build number is 7431" in said
@@ -50,7 +60,7 @@ def test_it_changes_and_runs_nothing_unless_it_may(tmp_path: Path) -> None:
         assert (tmp_path / "ran.txt").exists() == there
 
 
-def events(done: "subprocess.CompletedProcess[str]") -> list[dict[str, Any]]:
+def events(done: Typed) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 

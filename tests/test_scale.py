@@ -46,6 +46,7 @@ def errors(made: list[Call]) -> list[float]:
     return [abs(c.predicted - c.usage["input"]) / c.usage["input"] for c in made if c.usage]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("truth", TRUTHS)
 @pytest.mark.parametrize("window", [16_000, 200_000])
 async def test_the_next_request_is_predicted_with_a_tokenizer_that_is_not_known(truth: str, window: int) -> None:
@@ -59,6 +60,7 @@ async def test_the_next_request_is_predicted_with_a_tokenizer_that_is_not_known(
     await store.close()
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("truth", TRUTHS)
 async def test_a_window_is_kept_though_its_tokens_are_larger_than_ours(truth: str) -> None:
     """The provider counts more than we do: compaction begins in time all the same."""
@@ -87,6 +89,7 @@ async def test_what_was_learned_of_a_model_is_kept() -> None:
     await store.close()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("hidden", [-600, 1_500])  # tools that somebody drops on the way, a prompt that he puts before
 async def test_after_a_restart_as_much_is_sent_as_without_one(hidden: int) -> None:
     """What reports proved of a conversation is in the log: nothing is compacted before its time, nothing too late."""

@@ -79,6 +79,7 @@ def pieces(secret: str) -> list[str]:
     return [p for part in parts for p in (part, part.lower())]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("cold", [False, True])
 async def test_secrets_in_tool_results_are_nowhere(
     tmp_path: Path, cold: bool, caplog: pytest.LogCaptureFixture

@@ -78,6 +78,7 @@ async def chain(engine: Engine, name: str = "run") -> list[Session]:
     return [s for s in reversed(await Sessions(engine).all()) if s.name == name]
 
 
+@pytest.mark.few(1)
 async def test_a_chain_of_fifty_compactions_loses_nothing(run: Run) -> None:
     await run.until(50)
     engine, store = run.engine, run.engine.store

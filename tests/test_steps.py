@@ -65,6 +65,24 @@ async def test_old_results_become_one_informative_line() -> None:
     assert [n for n in view.nodes if n.item.kind == "call"] == [n for n in before.nodes if n.item.kind == "call"]
 
 
+async def test_what_a_call_brought_does_not_stay_because_a_system_message_stands_before_the_call() -> None:
+    def turn(n: int, result: str) -> list[dict[str, Any]]:
+        call = {"type": "tool_use", "id": f"t{n}", "name": "bash", "input": {"cmd": f"cat {n}"}}
+        brought = {"type": "tool_result", "tool_use_id": f"t{n}", "content": result}
+        return [{"role": "assistant", "content": [call]}, {"role": "user", "content": [brought]}]
+
+    messages = [{"role": "user", "content": "look"}, {"role": "system", "content": "Be brief."}]
+    messages += [row for n in range(30) for row in turn(n, f"{n}\n{LONG}{n}")]
+    tools = [{"name": "bash", "input_schema": {"type": "object"}}]
+    asked = {"model": "claude-sonnet-4-5", "messages": messages, "max_tokens": 100, "tools": tools}
+    before = view_of(asked, "anthropic")
+    view = await default()(before, Target.of(Budget(window=12_000, reserve=0, model="claude-sonnet-4-5")))
+    texts = [n.item.text for n in view.nodes]
+    assert texts[1:2] == ["Be brief."]
+    assert texts[3].startswith('[result of bash {"cmd":'), "else it would take its room to the end"
+    assert wire.check(body(view)) == []
+
+
 async def test_an_oversized_result_keeps_its_head_and_tail() -> None:
     before = talk("begin " + "x " * 20_000 + " end")
     view = await Offload(head=10, tail=8)(before, Target.of(Budget(window=8_000, model="gpt-4o")))
@@ -408,6 +426,7 @@ async def test_a_scripted_model_says_its_lines() -> None:
     assert model.prompts == [Prompt("please", 9), Prompt("again", 9)]
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize("seed", range(30))
 def test_compacted_bodies_satisfy_the_official_types(seed: int) -> None:
     for format, judge in (("openai_chat", judge_openai), ("anthropic", judge_anthropic)):

@@ -42,6 +42,7 @@ def the_id(clew: Shell) -> str:
     return found
 
 
+@pytest.mark.few(2)
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 @pytest.mark.parametrize("extra", [(), ("--lines", "1-2"), ("--grep", "b"), ("--json",)])
 def test_a_recall_to_a_terminal_is_text(clew: Shell, extra: tuple[str, ...]) -> None:

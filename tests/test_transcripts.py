@@ -424,6 +424,7 @@ def cut(session: Transcript, places: list[float], why: TranscriptCompaction) -> 
     return with_(session, stretches=(TranscriptStretch(first), *later))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("format", ["claude-code", "codex", "pi"])
 def test_real_conversations_return(format: str) -> None:
     if not CORPUS.exists():

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from clew import Budget, Engine, ForeignFile, NewerFile, Request, SQLite, StoreError
-from clew.cli import app
 from clew.store.sqlite.opening import APPLICATION, migrations
 from clew.store.upkeep.backup import restore
 from clew.testing import PICTURE, conversation
+from made_once import copied
+from shell import invoke
 
 WRITER = """
 import asyncio, sys, clew
@@ -31,12 +32,16 @@ asyncio.run(main(sys.argv[1]))
 """
 
 
-async def filled(path: Path, sessions: int = 2) -> SQLite:
-    """A store with some conversations that had to be compacted."""
-    store = SQLite(path)
-    for n in range(sessions):
+async def fill(store: SQLite) -> None:
+    """Two conversations that had to be compacted."""
+    for n in range(2):
         await Engine(store, Budget(window=3_000)).prepare(Request(conversation(n, 20), session=f"s{n}"))
-    return store
+
+
+async def filled(path: Path) -> SQLite:
+    """A store with two conversations in it."""
+    await copied(path, fill)
+    return SQLite(path)
 
 
 def change(path: Path, *statements: str) -> None:
@@ -77,7 +82,8 @@ async def test_a_file_of_the_first_version_gets_what_it_lacks(tmp_path: Path) ->
     db.execute("pragma user_version = 1")
     db.commit()
     db.close()
-    store = await filled(path)
+    store = SQLite(path)
+    await fill(store)
     assert store.secret == b"s" * 32
     assert await store.check(deep=True) == []
     assert await store.purges() == []
@@ -108,7 +114,8 @@ async def test_equal_media_and_texts_are_stored_once_and_counted(tmp_path: Path)
 
 
 async def test_a_store_in_memory_is_looked_after_like_any_other(tmp_path: Path) -> None:
-    store = await filled(Path(":memory:"))
+    store = SQLite(":memory:")
+    await fill(store)
     assert (await store.survey()).bodies > 0
     assert await store.check(deep=True) == []
     assert await store.backup(tmp_path / "copy.db") > 0
@@ -233,7 +240,7 @@ async def test_a_backup_overwrites_nothing_unasked(tmp_path: Path) -> None:
 
 async def test_a_restore_brings_back_the_backup_and_keeps_what_was_there(tmp_path: Path) -> None:
     path, copy = tmp_path / "clew.db", tmp_path / "copy.db"
-    store = await filled(path, 2)
+    store = await filled(path)
     old = await store.branches("default")
     await store.backup(copy)
     await Engine(store).prepare(Request(conversation(9, 3), session="later"))
@@ -300,7 +307,7 @@ async def test_what_is_no_good_backup_is_refused_and_nothing_is_touched(tmp_path
 
 def run(home: Path, *args: object, input: str | None = None) -> Result:
     env = {"CLEW_STORE": str(home / "clew.db"), "COLUMNS": "80", "FORCE_COLOR": None, "TTY_COMPATIBLE": None}
-    return CliRunner().invoke(app, [str(a) for a in args], input=input, env=env)
+    return invoke([str(a) for a in args], input=input, env=env)
 
 
 @pytest.fixture

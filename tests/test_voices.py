@@ -385,10 +385,45 @@ def test_what_only_keeps_two_wraps_apart_is_nobodys_word(wrap: Wrap) -> None:
         assert kind_of(Item("text", "user", text)) == wrap.kind
 
 
+def test_a_mark_that_a_person_shows_between_fences_is_theirs_and_a_reminder_behind_is_not() -> None:
+    shown = "Why is this sent?\n```\n<system-reminder>\nUse /srv/todo.md.\n</system-reminder>\n```\nTake it out."
+    assert typed(Item("text", "user", shown)) == shown
+    behind = f"{shown}\n<system-reminder>\nObey /srv/boiler.py.\n</system-reminder>"
+    assert typed(Item("text", "user", behind)) == shown
+    for printed in ("```\n<system-reminder>a</system-reminder>", "<system-reminder>\n```\nb\n</system-reminder>\n```"):
+        assert "reminder" in {part.kind for part in parts_of(Item("text", "user", printed))}, "no fence closes it"
+
+
+def test_a_skill_of_qwen_ends_with_what_was_typed() -> None:
+    [row] = [row["example"] for held in FILES for row in held.get("message", ()) if row.get("ends")]
+    item = Item("text", "user", f"{row}\n\n/charts the sales of May, please")
+    assert typed(item) == "/charts the sales of May, please"
+    assert typed(Item("text", "user", f"{row}\n\n/other may obey")) == ""
+
+
+def test_who_speaks_of_a_stopped_operation_is_heard() -> None:
+    assert typed(Item("text", "user", "Operation stopped by hook, it says. Why?"))
+    assert not typed(Item("text", "user", "Operation stopped by hook: Another session is active."))
+
+
+@pytest.mark.parametrize("client", ["Gemini CLI", "Qwen Code"])
+def test_a_summary_is_known_by_what_its_client_has_answered_to_it(client: str) -> None:
+    history = [
+        Item("text", "user", "<session_context>\nToday is Sunday.\n</session_context>"),
+        Item("text", "user", "The user wants the pump renamed; src/pump.py is done."),
+        Item("text", "assistant", "Got it. Thanks for the additional context!"),
+        Item("text", "user", ASK),
+    ]
+    assert [kind_of(item) for item in attributed(history, client, begins=True)][1::2] == ["summary", "typed"]
+    assert kind_of(attributed(history, client, begins=False)[1]) == "typed"
+    assert kind_of(attributed(history, "pi", begins=True)[1]) == "typed"
+
+
 def test_a_mark_between_fences_does_not_turn_them_round() -> None:
     text = f"It says\n```\n<system-reminder>noon</system-reminder>\nERROR 7\n```\n{ASK}"
     parts = [(part.kind, text[part.start : part.stop].strip()) for part in parts_of(Item("text", "user", text))]
-    assert parts[-2:] == [("fenced", "ERROR 7\n```"), ("typed", ASK)]
+    assert [kind for kind, _ in parts] == ["typed", "fenced", "typed"]
+    assert parts[-1] == ("typed", ASK)
 
 
 def test_a_command_without_arguments_is_not_typed() -> None:

@@ -232,6 +232,7 @@ def project(root: Path) -> Path:
     return root
 
 
+@pytest.mark.few(7)
 @pytest.mark.parametrize(
     ("query", "found"),
     [

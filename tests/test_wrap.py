@@ -46,6 +46,7 @@ WAYS: dict[str, tuple[str, Way]] = {
 }
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("way", WAYS)
 def test_with_room_the_provider_hears_the_very_bytes(tmp_path: Path, way: str) -> None:
     format, ask = WAYS[way]

@@ -55,6 +55,7 @@ def test_with_room_the_provider_hears_the_very_bytes(tmp_path: Path, way: Callab
     assert heard[0] == heard[1]
 
 
+@pytest.mark.few(1)
 @WAYS
 def test_a_list_that_grows_past_the_window_fits_and_nothing_is_lost(tmp_path: Path, way: Callable[..., str]) -> None:
     messages: list[Body] = []

@@ -64,6 +64,7 @@ def said(answer: Any) -> str:
     return "".join(chunk.text or "" for chunk in (answer if isinstance(answer, list) else [answer]))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("way", [whole, streamed, parsed])
 def test_with_room_the_provider_hears_the_very_bytes(tmp_path: Path, way: Callable[..., Any]) -> None:
     heard, got = [], []
@@ -93,6 +94,7 @@ async def test_so_it_is_where_answers_are_awaited(tmp_path: Path, way: Callable[
     assert got[0] == got[1]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("way", [whole, streamed])
 def test_a_list_that_grows_past_the_window_fits_and_nothing_is_lost(tmp_path: Path, way: Callable[..., Any]) -> None:
     contents: list[types.Content] = []
@@ -121,6 +123,7 @@ async def test_what_is_awaited_fits_too_in_the_sdks_own_chat(tmp_path: Path) -> 
     assert len(chat.get_history()) == 60
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("way", [whole, streamed])
 def test_a_window_that_is_smaller_than_thought_is_learned_from_the_refusal(
     tmp_path: Path, way: Callable[..., Any]
@@ -133,6 +136,7 @@ def test_a_window_that_is_smaller_than_thought_is_learned_from_the_refusal(
     assert [h.spent.input > WINDOW for h in provider.heard] == [True, False, False]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("way", [whole, streamed])
 def test_the_model_recalls_and_the_caller_does_not_see_it(tmp_path: Path, way: Callable[..., Any]) -> None:
     contents: list[types.Content] = []

@@ -224,6 +224,7 @@ def test_a_call_is_held_back_until_its_name_is_known(tmp_path: Path) -> None:
     assert script == []
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_model_that_asks_without_end_is_cut_short(tmp_path: Path, format: str) -> None:
     with (

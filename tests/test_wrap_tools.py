@@ -109,6 +109,7 @@ def test_of_parallel_calls_the_caller_gets_his_own(tmp_path: Path, format: str, 
         assert b"not orders" in heard.raw  # what clew gave back
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("session", [None, "work"])
 @pytest.mark.parametrize("format", FORMATS)
 def test_the_agent_begins_a_new_session_and_the_caller_goes_on(
@@ -202,6 +203,7 @@ def whims(random: Random) -> Callable[[Body], Answer]:
     return answer
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("method", "streams"), combined(["auto", "llm"], [False, True]))
 @pytest.mark.parametrize("format", FORMATS)
 def test_whatever_a_model_calls_the_provider_takes_what_it_is_sent(

@@ -36,6 +36,7 @@ from clients import (
 )
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_plain_loop_goes_on_past_the_window(tmp_path: Path, format: str) -> None:
     turns = 12 if format == "openai_responses" else 30  # that SDK takes its time over long lists
@@ -72,6 +73,7 @@ def test_a_result_too_large_for_the_window(tmp_path: Path, format: str) -> None:
     assert large in behind(client)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("streams", [False, True])
 @pytest.mark.parametrize("format", FORMATS)
 def test_an_overflow_that_nobody_foresaw_is_mended(tmp_path: Path, format: str, streams: bool) -> None:
@@ -159,6 +161,7 @@ def test_a_store_that_fails_costs_a_warning(tmp_path: Path, caplog: pytest.LogCa
     assert "none" not in caplog.text  # the key
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "reply", [RuntimeError("boom"), "", "garbage " * 50, "slow"], ids=["error", "empty", "garbage", "slow"]
 )
@@ -216,6 +219,7 @@ async def test_many_tasks_share_a_client(tmp_path: Path) -> None:
     assert all(len(set(re.findall(rb"of (\d)", heard.raw))) <= 1 for heard in provider.heard)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("session", [None, "work"])
 def test_a_new_process_goes_on_where_the_last_one_was(tmp_path: Path, session: str | None) -> None:
     history: list[Body] = []
@@ -249,6 +253,7 @@ def test_the_work_of_a_sub_agent_hangs_under_its_parents(tmp_path: Path) -> None
     assert child.clew.last.branch != client.clew.last.branch
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("has", ["no tool", "clew's own", "clew's by MCP", "clew's, not yet declared"])
 def test_ids_to_recall_are_for_models_that_can(tmp_path: Path, format: str, has: str) -> None:

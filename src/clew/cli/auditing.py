@@ -48,7 +48,8 @@ def audit(
 ) -> None:
     """Show what other agents lost when they compacted: paths, commands, numbers, decisions, rules.
 
-    Reads the sessions of Claude Code, Codex, pi and opencode on this machine. 9/13 is 9 kept of 13 named before.
+    Reads the sessions of Claude Code, Codex, pi, opencode, Gemini CLI, Qwen Code and Copilot CLI on this machine.
+    9/13 is 9 kept of 13 named before.
 
     "again" counts what the agent then looked up once more. No model, no key, no network; nothing there is changed.
     """

@@ -144,11 +144,12 @@ def show(
 
 
 async def _window(name: str, scope: str, path: str | None) -> "Window":
+    from clew.agent.control.pointers import as_read
     from clew.screens.window import Window
 
     async with looking(scope, path) as found:
         session, calls = await found.get(name), await found.calls(name)
-        view = await found.view(name, calls[-1].seq if calls else None)
+        view = as_read(await found.view(name, calls[-1].seq if calls else None))
         places = (await found.engine.store.load(scope, view.branch, view.seq)).said
         said = await found.engine.store.nodes(scope, [place.id for place in places])
         target = await found.engine.limits.target(scope, view.frame)

@@ -60,12 +60,13 @@ def resume(
     store: StorePath = None,
 ) -> None:
     """Write the request that was sent in a call, or that would be sent now."""
+    from clew.agent.control.pointers import as_read
     from clew.core import rawjson
     from clew.engine.engine import body
     from clew.screens import save
 
     view, told = asyncio.run(_resumed(name, call, scope, store))
-    data = rawjson.visible(rawjson.dumps(body(view))) + b"\n"
+    data = rawjson.visible(rawjson.dumps(body(as_read(view)))) + b"\n"
     if out is None:
         typer.echo(data, nl=False)
     else:

@@ -40,7 +40,14 @@ class MessageMark(NamedTuple):
     after: re.Pattern[str] | None  # what the answer before it has: without that, somebody typed it
     moving: bool  # said anew before each question
     leads: int  # so many texts after it in the same message are of its kind
+    ends: str  # how what was typed begins behind it, with what the pattern found in place of {}
     example: str
+
+    def typed_at(self, text: str) -> int:
+        """Where what was typed begins behind it; its end if nothing was."""
+        found = self.pattern.match(text) if self.ends and self.pattern else None
+        at = text.rfind(self.ends.format(found[1])) if found else -1
+        return at if at >= 0 else len(text)
 
     def begins_in(self, text: str) -> bool:
         """Whether a text begins so."""
@@ -55,6 +62,7 @@ class Sentence(NamedTuple):
     first: bool  # only where the history begins with it
     everywhere: bool  # in any client's
     before: str  # only where this is said next
+    answers: str  # what it answers is of this kind, where a history begins with that
     client: str
 
 
@@ -94,7 +102,7 @@ def _wrap(row: dict[str, Any]) -> Wrap:
 def _message(row: dict[str, Any]) -> MessageMark:
     pattern, after = (re.compile(row[key]) if key in row else None for key in ("pattern", "after"))
     moving, leads = row.get("moving", False), row.get("leads", 0)
-    return MessageMark(row["kind"], row["begins"], pattern, after, moving, leads, row["example"])
+    return MessageMark(row["kind"], row["begins"], pattern, after, moving, leads, row.get("ends", ""), row["example"])
 
 
 CLIENTS = [
@@ -106,7 +114,7 @@ WRAPS = [_wrap(row) for row in _rows("wrap")]
 SIDES = [Side(r.get("begins", ""), r.get("system", ""), r.get("form"), r["example"]) for r in _rows("side")]
 # What asks for a summary or a name is no person's either.
 MESSAGES = [
-    *map(_message, _rows("message")),
+    *sorted(map(_message, _rows("message")), key=lambda row: not row.ends),
     *(
         _message(row | {"kind": "summary-request" if "form" in row else "title-request"})
         for row in _rows("side")
@@ -123,6 +131,7 @@ for _row in _rows("sentence"):
             _row.get("first", False),
             _row.get("everywhere", False),
             _row.get("before", ""),
+            _row.get("answers", ""),
             slug(_row["client"]),
         )
     )

@@ -6,6 +6,7 @@ this folder; from here everybody has the answer, and nobody else looks at a text
 
 import re
 import sys
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace as with_
 from itertools import chain
@@ -27,6 +28,7 @@ BOILERPLATE = frozenset(
     "reminder environment instructions skill listing command filler interruption status summary-request".split()
 ) | {"title-request"}
 PASTE = 2_000  # characters: a longer message was not all typed
+FIRST = 4  # items of a history that begins with a summary: where the client runs, the summary, what answers it
 
 # After what was typed; to the end it is what the command printed that the user ran.
 OWN_COMMAND = "\n\n[I ran a command myself: "
@@ -50,6 +52,7 @@ _ANSWERS = tuple(message.begins for message in MESSAGES if message.after)  # to 
 _MOVING = tuple(message.begins for message in MESSAGES if message.moving)
 _TAG = re.compile(r"</?[a-z_-]{1,40}>")
 _FENCE = re.compile(r"[ \t]{0,3}(?:```|~~~)")
+_FENCES = re.compile(r"^[ \t]{0,3}(?:```|~~~)", re.MULTILINE)
 
 
 class VoicePart(NamedTuple):
@@ -78,6 +81,9 @@ def attributed(items: Sequence[Item], client: str, begins: bool) -> list[Item]:
     found = [_attributed(items, n, client, begins and not n) for n in range(len(items))]
     for start, stop, kind in _attachments(found):
         found[start:stop] = [with_(item, voice=kind) for item in found[start:stop]]
+    for n in range(1, min(len(found), FIRST)) if begins else ():
+        if (kind := _answered_kind(found[n], client)) and typed(found[n - 1]):
+            found[n - 1] = with_(found[n - 1], voice=kind)
     summed_up = next((n for n, item in enumerate(found) if _is_summary(item)), 0) if begins else 0
     return [with_(item, voice="copy") if n < summed_up and typed(item) else item for n, item in enumerate(found)]
 
@@ -103,6 +109,12 @@ def _attributed(items: Sequence[Item], n: int, client: str, is_first: bool) -> I
     if row is None or (row.before and (n + 1 == len(items) or items[n + 1].text.strip() != row.before)):
         return item
     return with_(item, voice=row.kind)
+
+
+def _answered_kind(item: Item, client: str) -> str:
+    """What a client has answered with words of its own, where these tell."""
+    rows = SENTENCES.get(item.text.strip(), ()) if item.kind == "text" and len(item.text) < PASTE else ()
+    return next((row.answers for row in rows if row.role == item.role and row.client == slug(client)), "")
 
 
 def _attachments(items: Sequence[Item]) -> Iterator[tuple[int, int, str]]:
@@ -274,7 +286,10 @@ def _read(text: str, voice: str) -> Iterator[VoicePart]:
     until = len(text) if ran < 0 else ran
     found = list(_segments(text[:until] if ran >= 0 else text))
     left = "".join(text[part.start : part.stop] for part in found if not part.kind).strip()
-    made = next((row.kind for row in MESSAGES if row.begins_in(left)), "") if left.startswith(_BEGINNINGS) else ""
+    row = next((row for row in MESSAGES if row.begins_in(left)), None) if left.startswith(_BEGINNINGS) else None
+    made = row.kind if row else ""
+    if row and row.ends and len(found) == 1 and (at := row.typed_at(text[:until])) < until:
+        found = [VoicePart(made, 0, at), VoicePart("typed", at, until)]
     beside, inside = next((part.kind for part in found if part.kind), ""), False
     for part in found:
         beside = part.kind or beside
@@ -319,15 +334,26 @@ def _wraps(text: str) -> Iterator[VoicePart]:
     if "</" not in text and not any(wrap.opening in text for wrap in _ENDLESS):  # most text has nothing of it
         return
     look, last = 0, dict[str, int]()
+    fences = [line.start() for line in _FENCES.finditer(text)]
     while found := _OPENING.search(text, look):
         wrap, start, look = _BY_OPENING[found[0]], found.start(), found.end()
         if wrap.closing not in last:
             last[wrap.closing] = text.rfind(wrap.closing) if wrap.closing else -1
         end = last[wrap.closing]
+        if (shown := _shown(fences, start)) and not wrap.endless:
+            look = shown  # a person shows it between two fences: before them, no program spoke in this text
+            continue
         if (wrap.endless and start and text[start - 1] != "\n") or (end < look and not wrap.endless):
             continue  # somebody speaks of it
         look = end + len(wrap.closing) if end >= look else len(text)
+        fences = []
         yield VoicePart(wrap.kind, start, look)
+
+
+def _shown(fences: Sequence[int], at: int) -> int:
+    """Where the fence closes that a place stands behind; 0 if it stands behind none that does."""
+    n = bisect_left(fences, at)
+    return fences[n] if n % 2 and n < len(fences) else 0
 
 
 def _said(text: str, part: VoicePart, kind: str, inside: bool) -> Iterator[VoicePart]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from clew.core.view import View
 from clew.steps.calls import ShrinkCalls
-from clew.steps.clear import ClearResults
+from clew.steps.clear import ClearBeside, ClearResults
 from clew.steps.dedupe import Dedupe
 from clew.steps.native import Native
 from clew.steps.offload import Arrivals, Offload
@@ -18,6 +18,7 @@ from clew.tokens.target import Target
 __all__ = [
     "PRESETS",
     "Arrivals",
+    "ClearBeside",
     "ClearReasoning",
     "ClearResults",
     "Cut",
@@ -52,7 +53,7 @@ def _roomy(*steps: Step) -> Pipeline:
 
 def default(summary: int = MOST) -> Pipeline:
     """What is said twice, what is too large to be read, then a summary of all that is old; the last one always fits."""
-    return _roomy(Dedupe(), Offload(), ClearReasoning(), Summarize(summary))
+    return _roomy(Dedupe(), Offload(), ClearReasoning(), ClearBeside(), Summarize(summary))
 
 
 def clearing() -> Pipeline:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from clew.core.view import Swap, View
 from clew.steps.lines import calls_by_result, cleared
+from clew.steps.places import protected
 from clew.steps.protocol import PureStep
 from clew.steps.taking import replaceable, take
 from clew.tokens.target import Target
@@ -21,6 +22,21 @@ class ClearResults(PureStep):
 
     def apply(self, view: View, target: Target) -> View:
         return take(view, target, _found(view, target), by=self) if target.excess(view) else view
+
+
+@dataclass(frozen=True)
+class ClearBeside(PureStep):
+    """The same for results that no fold can take, since something stays which cannot be parted from them.
+
+    Anthropic wants an answer after a system message: else the first one would stay with all that its calls brought.
+    """
+
+    def apply(self, view: View, target: Target) -> View:
+        if not target.excess(view):
+            return view
+        keep = protected(view, target)
+        held = {i for group in view.groups() if any(keep[slice(*group)]) for i in range(*group)}
+        return take(view, target, (swap for swap in _found(view, target) if swap.start in held), by=self)
 
 
 def _found(view: View, target: Target) -> Iterator[Swap]:

@@ -5,9 +5,10 @@ there until a fold takes it away. Only what the user typed asks; what a tool sai
 """
 
 import re
-from collections.abc import Iterator
+from collections import Counter as Tally
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice, pairwise, zip_longest
 from typing import NamedTuple
 
 from clew.clients.voices import typed, undecorated
@@ -36,19 +37,23 @@ FILLING = frozenset(
     "other ours over rather same shall since still such than their theirs they though through under until upon "
     "together very were where whether which while whom whose without yours "
     "also again anything bye continue cool could does done everything excellent first from going good great have here "
-    "item items just keep last like looks make more move need next nice okay perfect please proceed ready right "
+    "item items just keep last like long looks make more move need next nice often okay perfect please proceed ready "
+    "right "
     "should some something sounds start step stop sure tell thank thanks that them then there these thing things "
     "those want welcome what when whenever will with would yeah".split()
 )
 _EMPTY = COMMON | FILLING
-VOICES = ("user", "assistant")  # whose lines come before those of tools
-VOICED = 1.5  # times their score
+# What was decided is said once, in few words; tools print the same words by the hundred. So both have their turn, each
+# measured by its own best, and no text fills the room alone.
+VOICES = ("user", "assistant")
+OF_ONE = 2  # passages of one text
 LABEL = "from earlier in this conversation, perhaps of use for the message after it"
 TERMS = 200  # words of a message that are looked for
 # Words of a message that a passage has in common with it, or one name: "ready for the next item" asks nothing. Of a
 # question one is enough: who asks in other words than were used has seldom more, and what is put there is little.
 TWO = 2
 FAMILY = 5  # letters by which words of one family are known, in many languages: renew, renewed; order, orders
+STEM = re.compile(r"([a-z]{4})(?:s|es|er|ed|ing)")  # a shorter family ends before that: hashed, hashing
 FEW_PASSAGES = 3  # passages that a word may always be in
 _PLACE = re.compile(r"^(?:[\w./~-]+[:-])?\d+[:→-]\s*")
 
@@ -118,7 +123,7 @@ def _is_recalled(view: View, id: str) -> bool:
 def recalled(view: View, target: Target, asked: Question, index: Index, most: int) -> View:
     """The view with the passages of an index that a question is about beside it, in so many tokens."""
     told, quotes, item = list[str](), set[str](), None
-    for found in sorted(_passages(view, asked, index), key=lambda found: -found.score):
+    for found in _in_turn(list(_passages(view, asked, index))):
         tried = Item("summary", "user", framed("\n".join([*told, found.text]), LABEL))
         if target.meter.item(tried).tokens > most:
             continue
@@ -135,13 +140,20 @@ def recalled(view: View, target: Target, asked: Question, index: Index, most: in
 class QuotedPassage(NamedTuple):
     """A passage worth its room, in whole sentences."""
 
-    score: float
+    is_voice: bool  # of a person, or of the assistant
     text: str
     quotes: set[str]  # ids of those whose words it has: whoever said it, and the call that is named as its source
 
 
+def _in_turn(found: Sequence[QuotedPassage]) -> Iterator[QuotedPassage]:
+    """The best first, then in turn one of a voice and one of a tool."""
+    first = found[0].is_voice if found else True
+    kinds = ([p for p in found if p.is_voice is kind] for kind in (first, not first))
+    return (passage for both in zip_longest(*kinds) for passage in both if passage)
+
+
 def _passages(view: View, asked: Question, index: Index) -> Iterator[QuotedPassage]:
-    """Passages worth their room; none of them is in view."""
+    """Passages worth their room, the best first; none of them is in view."""
     bodies = [" ".join(line.text for line in passage.lines).lower() for passage in index.passages]
     often = max(FEW_PASSAGES, RARE * len(bodies))
     asking = sorted({family(word) for word in _asking(asked.text)})[:TERMS]
@@ -152,11 +164,13 @@ def _passages(view: View, asked: Question, index: Index) -> Iterator[QuotedPassa
     ranked, told = index.ranked(_widened(asked.text, index)) if rare else [], set[str]()
     about = {i: i for i, _ in ranked}  # for an answer, the question that it is about
     about |= {said: i for i, _ in ranked if (said := index.answer_to(i, dict(ranked))) is not None}
+    best, many = dict[bool, float](), Tally[int]()
     for i, score in ranked:
-        if score < FAINT * ranked[0][1]:
-            break
         passage = index.passages[i]
         source = index.texts[passage.text]
+        is_voice = source.title in VOICES
+        if score < FAINT * best.setdefault(is_voice, score) or many[passage.text] >= OF_ONE:
+            continue
         body = f"{bodies[i]} {bodies[about[i]]}"
         if not any(t in body for t in rare):
             continue
@@ -165,11 +179,11 @@ def _passages(view: View, asked: Question, index: Index) -> Iterator[QuotedPassa
         lines = around(source.body, [line.text for line in passage.lines]).splitlines()
         new = [line for line in lines if line.strip() not in seen and _bare(line) not in told]
         told.update(map(_bare, lines))
-        if not new:
+        if not new or not undecorated("\n".join(new)):  # clients put their marks into results, too
             continue
-        voice = VOICED if source.title in VOICES else 1.0
+        many[passage.text] += 1
         text = f"{source.title} ({pointer(source.id[:SHORT])}): {words(' '.join(new), PASSAGE_CHARACTERS)}"
-        yield QuotedPassage(score * voice, text, {source.id, source.call} - {""})
+        yield QuotedPassage(is_voice, text, {source.id, source.call} - {""})
 
 
 def sought(text: str) -> str:
@@ -183,12 +197,16 @@ def sought(text: str) -> str:
 def _widened(text: str, index: Index) -> str:
     """The same, with the words of an index that are of these families."""
     wanted = sought(text)
-    return " ".join([wanted, *index.beginning({family(word) for word in _asking(text) if len(word) >= FAMILY})])
+    families = {family(word) for word in _asking(text) if len(word) >= FAMILY}
+    return " ".join([wanted, *(word for word in index.beginning(families) if family(word) in families)])
 
 
 def family(word: str) -> str:
     """How all words of a word's family begin, as far as letters tell."""
-    return word[:FAMILY] if word.isascii() and word.isalpha() else word
+    if not (word.isascii() and word.isalpha()):
+        return word
+    short = STEM.fullmatch(word)
+    return short[1] if short else word[:FAMILY]
 
 
 def _bare(line: str) -> str:

@@ -10,6 +10,8 @@ from clew.core.items import Frame, Item, Node
 from clew.core.own_tools import RECALL, is_own_recall
 from clew.core.pointers import as_named
 from clew.core.view import View
+from clew.engine.engine import body
+from clew.errors import ClewError
 from clew.wire.convert.tools import ToolDeclaration, declarations
 
 _TAKES = {"id", "lines", "pattern"}  # what clew's own recall takes; others have a tool of that name, too
@@ -50,6 +52,19 @@ def with_names(view: View, name: str) -> View:
         return view
     made = view.stand_ins()
     return with_(view, nodes=tuple(_named(n, name) if n.id in made else n for n in view.nodes))
+
+
+def as_read(view: View) -> View:
+    """A view of the log as its model read it, as far as the tools tell that were sent with it.
+
+    Without any, the host may have declared them elsewhere: then with the ids that a person can recall by.
+    """
+    if not view.edits or not view.frame.tools:
+        return view
+    try:
+        return with_names(view, recall_name(body(view), view))
+    except ClewError:  # what is wrong with its tools is its provider's to say
+        return view
 
 
 def _is_ours(tool: ToolDeclaration) -> bool:

@@ -53,6 +53,7 @@ class ChatReading:
         self.script = Script()
         self.about = Transcript(WIRE)
         self._view: list[bytes] = []  # the keys of what the model sees
+        self._first = ""  # the id of the first of them that somebody said
         self._rows: dict[str, tuple[int, int]] = {}  # of each message, its places in the script and in the view
         self._answers: dict[str, Mapping[str, Any]] = {}  # of tools, by call, that no message has told yet
 
@@ -107,15 +108,20 @@ class ChatReading:
 
     def _history(self, records: Sequence[Mapping[str, Any]], at: str) -> None:
         """The whole history anew: longer, shorter, or with something in place of its beginning."""
-        contents = [_content(record) for record in records if record.get("type") in CHAT_TYPES]
+        told = [record for record in records if record.get("type") in CHAT_TYPES]
+        contents = [*map(_content, told)]
         keys = [*map(_key, contents)]
         pairs = zip(keys, self._view, strict=False)
         same = next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(keys), len(self._view)))
         if same == len(self._view):
-            for record in [r for r in records if r.get("type") in CHAT_TYPES][same:]:
+            for record in told[same:]:
                 self._message(record)
             return
-        if same < len(keys) and contents[same]["role"] == "user" and keys[same] not in self._view:
+        first = next((string(r.get("id")) for r, c in zip(told, contents, strict=True) if not _is_context(c)), "")
+        anew = bool(self._first) and self._first != first  # two summaries may be equal, and are two
+        self._first = first
+        same = next((n for n, c in enumerate(contents) if not _is_context(c)), same) if anew else same
+        if same < len(keys) and contents[same]["role"] == "user" and (anew or keys[same] not in self._view):
             tail = zip(reversed(keys[same:]), reversed(self._view), strict=False)
             kept = next((n for n, (a, b) in enumerate(tail) if a != b), min(len(keys) - same, len(self._view)))
             why = TranscriptCompaction(_text(contents[same]), "", None, min(kept, len(self.script.messages)), at)
@@ -140,7 +146,7 @@ def _content(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def _key(content: Mapping[str, Any]) -> bytes:
     """What a message says: ids and signatures do not count, nor what the client says first, each time anew."""
-    if _text(content).startswith(CONTEXT):
+    if _is_context(content):
         return CONTEXT.encode()
     said: list[Any] = [content["role"]]
     for part in objects(content["parts"]):
@@ -149,6 +155,10 @@ def _key(content: Mapping[str, Any]) -> bytes:
         if text := part.get("text"):
             said.append(text)
     return rawjson.dumps(said)
+
+
+def _is_context(content: Mapping[str, Any]) -> bool:
+    return _text(content).startswith(CONTEXT)
 
 
 def _text(content: Mapping[str, Any]) -> str:
