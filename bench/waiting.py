@@ -2,9 +2,9 @@
 
 A session in which a turn comes every 10 s and a summariser takes 20 s for an answer; the window is small enough for
 several folds. The seconds are those of a clock that goes on between turns, and in a turn only while nothing but the
-summariser keeps it: what this machine computes does not count. For the step that waits (`WithChapters`) and for chapters
-in the background (`Settings(author=...)`): the turns whose `prepare` waited for the summariser, those of them below a full
-window, and the longest wait. Wanted: none below a full window.
+summariser keeps it: what this machine computes does not count. For the step that waits (`WithChapters`) and for
+chapters in the background (`Settings(author=...)`): the turns whose `prepare` waited for the summariser, those of them
+below a full window, and the longest wait. Wanted: none below a full window.
 """
 
 import argparse

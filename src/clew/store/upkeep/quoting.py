@@ -39,6 +39,9 @@ def quoting(
     in branches that hold it those that say how things stood, or quote and do not say whom: they may quote anything that
     was said before. The branches in `telling` are looked at first; those in `leaving` go as a whole.
     """
+    for branch, seq in db.ask("chapters", branches=listed({*holders, *telling}.difference(leaving))).fetchall():
+        # A model read more than what it was to write of: code tells of that stretch, if nothing does yet.
+        db.ask("blank_note", branch=branch, seq=seq, note=pack_note("chapter", {"texts": []}))
     made = [id for edit in _edits(db, telling) for id in edit.stand_ins] if calls else []
     answers = {id for id, node in reading.nodes(db, scope, made).items() if node.item.call_id in calls}
     found: dict[str, str] = {}
@@ -77,7 +80,8 @@ class StoredEdit(NamedTuple):
     def is_vague(self) -> bool:
         """Whether it may quote anything that was said before it."""
         kept = self.note["evidence"]
-        return STANDS in kept or (ASKING in kept and BESIDE not in kept)
+        by_model = bool((kept.get(LOG) or {}).get("author"))  # who read more than what it was to write of
+        return by_model or STANDS in kept or (ASKING in kept and BESIDE not in kept)
 
     def is_of(self, gone: set[str]) -> bool:
         """Whether it was made of any of these, or quotes one."""
