@@ -1,5 +1,6 @@
 """Logs in which something is not as clew writes it, and all that one does with a conversation."""
 
+import asyncio
 import json
 from collections import defaultdict
 from collections.abc import Iterator
@@ -110,6 +111,8 @@ async def made(kind: str, path: str) -> Log:
     for n, body in enumerate(bodies):
         view = await engine.prepare(Request(body, log.format, session="run"))
         await engine.observe(view, {"input_tokens": 2_000, "output_tokens": 20})
+        for _ in range(100 if kind == "notes" else 0):
+            await asyncio.sleep(0.002)  # a chapter is written meanwhile
         if n in (2, len(bodies) - 3):
             shown = {node.id for node in view.nodes}
             said = [place.id for place in (await store.load("default", view.branch)).said]

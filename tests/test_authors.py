@@ -12,10 +12,10 @@ from clew.facts.chapters import Chapter
 from clew.steps.chapters import questions
 from clew.steps.chapters.allowance import Allowance, CallLimits
 from clew.steps.chapters.answers import FLAWS, flaw, lengths
-from clew.steps.chapters.author import Known
+from clew.steps.chapters.author import ReaderKnows
 from clew.steps.chapters.by_model import ByModel, is_vague
 from clew.steps.chapters.language import language_of
-from clew.steps.worklog.fold import Asked
+from clew.steps.worklog.fold import ChapterStretch
 from clew.testing import ScriptedModel, view_of
 
 SAID = [
@@ -39,9 +39,9 @@ An LRU cache of 512 entries in src/rates.py mended it: 14 passed in 1.9s.
 </full>"""
 
 
-def asked(items: Sequence[Item] = SAID, size: int = 400) -> Asked:
+def asked(items: Sequence[Item] = SAID, size: int = 400) -> ChapterStretch:
     nodes = tuple(Digests().chain(items))
-    return Asked(nodes, sum(len(i.text) for i in items) // 4, size)
+    return ChapterStretch(nodes, sum(len(i.text) for i in items) // 4, size)
 
 
 def write(model: ScriptedModel, **settings: object) -> ByModel:
@@ -143,7 +143,7 @@ def test_the_whole_stretch_reaches_the_model() -> None:
 async def test_instructions_focus_language_and_earlier_chapters_are_in_the_prompt() -> None:
     model = ScriptedModel([GOOD])
     author = write(model, instructions="Mention every port.")
-    await author.write(asked(), Known(titles=["The export was planned."]), focus="the cache")
+    await author.write(asked(), ReaderKnows(titles=["The export was planned."]), focus="the cache")
     (prompt,) = model.prompts
     for words in ("Mention every port.", "at most 280 words", "at most 93 words", "the cache", "Write in English."):
         assert words in prompt.system
@@ -248,11 +248,11 @@ async def test_a_question_after_the_live_request() -> None:
     view = view_of({"model": "scripted", "messages": [said, {"role": "assistant", "content": SAID[3].text}]})
     told = "Speed up the export, never touch the billing tables: an LRU cache of 512 entries in src/rates.py."
     model = ScriptedModel([told, GOOD])
-    want = Asked(view.nodes, 500, 100)
-    written = await write(model).write(want, Known(after=view))
+    want = ChapterStretch(view.nodes, 500, 100)
+    written = await write(model).write(want, ReaderKnows(after=view))
     assert model.prompts[0].after is view
     assert f"begins\n  {SAID[0].text[:60]}" in model.prompts[0].text
     assert f"begins\n  {SAID[3].text[:60]}" in model.prompts[0].text
     assert isinstance(written.chapters[0], Chapter)
-    await write(model).write(asked(), Known(after=view))
+    await write(model).write(asked(), ReaderKnows(after=view))
     assert model.prompts[1].after is None, "not all of it is in that request"

@@ -13,7 +13,7 @@ from clew.core.view import View
 from clew.facts.chapters import Chapter
 from clew.steps.places import beside, protected
 from clew.steps.protocol import Combination, PureStep, Step
-from clew.steps.worklog.fold import Asked, LogFold
+from clew.steps.worklog.fold import ChapterStretch, LogFold
 from clew.steps.worklog.history import LEAST_BLOCK, History, runs
 from clew.tokens.target import Target
 
@@ -72,6 +72,6 @@ def reads(view: View, target: Target) -> list[str]:
     return [n.id for at, n in enumerate(view.nodes) if n.id in made and (anew or at not in history.old)]
 
 
-def coming(view: View, target: Target, chapters: Sequence[Chapter] = (), most: int = MOST) -> list[Asked]:
+def coming(view: View, target: Target, chapters: Sequence[Chapter] = (), most: int = MOST) -> list[ChapterStretch]:
     """What the next fold will tell of, more or less, and no model has written of; with at most so many tokens."""
     return LogFold(History(view, beside(view, target), chapters=chapters), MOST).coming(most)

@@ -13,10 +13,10 @@ from clew.core.items import Scope
 from clew.core.view import View
 from clew.events import Listener, tell
 from clew.facts.chapters import Chapter, Written
-from clew.steps.chapters.author import Author, Known
+from clew.steps.chapters.author import Author, ReaderKnows
 from clew.steps.summarize import coming
 from clew.steps.worklog.blocks import blocks
-from clew.steps.worklog.fold import Asked
+from clew.steps.worklog.fold import ChapterStretch
 from clew.tokens.target import Target
 
 _LOGGER = logging.getLogger("clew")
@@ -24,7 +24,7 @@ EARLY = 0.85  # of the size at which a compaction begins
 LEAST_UNREAD = 400  # tokens that nobody has written of: for less, no model is asked
 UNREAD_SHARE = 0.3  # of what will be folded: if most of it has been told, the rest can wait for the next time
 
-Key = tuple[Scope, str]  # a scope and a branch in it
+BranchKey = tuple[Scope, str]  # a scope and a branch in it
 # Writes chapters to the log; gives back those whose branch it does not know yet.
 ChapterKeeping = Callable[[Scope, str, Sequence[Chapter]], Awaitable[Sequence[Chapter]]]
 
@@ -33,7 +33,7 @@ class Wanted(NamedTuple):
     """What a model shall write of a branch."""
 
     view: View  # of which it is a part
-    asked: tuple[Asked, ...]
+    asked: tuple[ChapterStretch, ...]
 
 
 def wanted(view: View, target: Target, chapters: Sequence[Chapter], size: int) -> Wanted | None:
@@ -51,7 +51,7 @@ async def written_of(author: Author, want: Wanted, focus: str = "", after: View 
     titles = [block.texts[-1] for block, _ in blocks(want.view).values()]
     found = list[Written]()
     for asked in want.asked:
-        known = Known((*titles, *(c.texts[-1] for one in found for c in one.chapters)), want.view.frame, after)
+        known = ReaderKnows((*titles, *(c.texts[-1] for one in found for c in one.chapters)), want.view.frame, after)
         found.append(await author.write(asked, known, focus))
     costs = [one.cost for one in found]
     return Written(
@@ -71,25 +71,25 @@ class Asking:
         self.author = author
         self._listeners = listeners
         self._keep = keep
-        self._tasks: dict[Key, asyncio.Task[None]] = {}
-        self._unwritten: dict[Key, Sequence[Chapter]] = {}  # of a branch that the log does not know yet
+        self._tasks: dict[BranchKey, asyncio.Task[None]] = {}
+        self._unwritten: dict[BranchKey, Sequence[Chapter]] = {}  # of a branch that the log does not know yet
         self.declined: Tally[tuple[Scope, str, str]] = Tally()  # by scope, model and fault, since somebody last asked
 
-    def is_running(self, key: Key) -> bool:
+    def is_running(self, key: BranchKey) -> bool:
         return key in self._tasks
 
-    def unwritten(self, key: Key) -> Sequence[Chapter]:
+    def unwritten(self, key: BranchKey) -> Sequence[Chapter]:
         """Finished chapters of a branch that the log does not know yet."""
         return self._unwritten.get(key, ())
 
-    def begin(self, key: Key, want: Wanted, after: View | None = None) -> None:
+    def begin(self, key: BranchKey, want: Wanted, after: View | None = None) -> None:
         """Have a model write of what will be folded soon."""
         if key not in self._tasks:
             task = asyncio.create_task(self._write(key, want, after), name=f"clew chapter {key[1]}")
             self._tasks[key] = task
             task.add_done_callback(lambda _: self._tasks.pop(key, None))
 
-    async def _write(self, key: Key, want: Wanted, after: View | None) -> None:
+    async def _write(self, key: BranchKey, want: Wanted, after: View | None) -> None:
         try:
             written = await written_of(self.author, want, after=after)
         except Exception as error:  # nobody waits for this, so nobody would hear of it
@@ -100,13 +100,13 @@ class Asking:
             written = with_(written, chapters=(), faults=(*written.faults, type(error).__name__))
         self.tell(key, want.view.seq, written)
 
-    async def keep(self, key: Key, written: Written) -> None:
+    async def keep(self, key: BranchKey, written: Written) -> None:
         """Write chapters to the log; where it does not know their branch yet, they are used from memory."""
         self._unwritten.pop(key, None)
         if written.chapters and (left := await self._keep(*key, written.chapters)):
             self._unwritten[key] = left
 
-    def tell(self, key: Key, seq: int, written: Written) -> None:
+    def tell(self, key: BranchKey, seq: int, written: Written) -> None:
         """Say what came of asking."""
         at = *key, seq
         self.declined.update((key[0], written.model, fault) for fault in written.faults)
@@ -121,7 +121,7 @@ class Asking:
             found.append(events.Drafted(*at, written.model, *sizes, cost=written.cost))
         tell(self._listeners, found)
 
-    async def settle(self, key: Key, seconds: float) -> None:
+    async def settle(self, key: BranchKey, seconds: float) -> None:
         """Wait for a chapter, but not for long."""
         task = self._tasks.get(key)
         if task and task.get_loop() is asyncio.get_running_loop():  # one of another loop would not wake this one

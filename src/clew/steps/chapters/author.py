@@ -6,10 +6,10 @@ from typing import NamedTuple, Protocol
 from clew.core.items import Frame
 from clew.core.view import View
 from clew.facts.chapters import Written
-from clew.steps.worklog.fold import Asked
+from clew.steps.worklog.fold import ChapterStretch
 
 
-class Known(NamedTuple):
+class ReaderKnows(NamedTuple):
     """What a reader of the chapter will know anyway, and what an author may use."""
 
     titles: Sequence[str] = ()  # what earlier chapters tell, a line each
@@ -17,7 +17,7 @@ class Known(NamedTuple):
     after: View | None = None  # a request that shows all of it and was just sent: its model has that in its cache
 
 
-NOTHING_KNOWN = Known()
+NOTHING_KNOWN = ReaderKnows()
 
 
 class Author(Protocol):
@@ -34,5 +34,5 @@ class Author(Protocol):
     def refusal(self) -> str:
         """Why nobody may be asked now; empty if somebody may."""
 
-    async def write(self, asked: Asked, known: Known = NOTHING_KNOWN, focus: str = "") -> Written:
+    async def write(self, asked: ChapterStretch, known: ReaderKnows = NOTHING_KNOWN, focus: str = "") -> Written:
         """What came of asking for one stretch, with more of what somebody cares for."""

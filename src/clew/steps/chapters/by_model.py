@@ -17,11 +17,11 @@ from clew.facts.finding import find
 from clew.facts.sheets import voice_of
 from clew.steps.chapters import answers, questions
 from clew.steps.chapters.allowance import Allowance
-from clew.steps.chapters.author import NOTHING_KNOWN, Known
+from clew.steps.chapters.author import NOTHING_KNOWN, ReaderKnows
 from clew.steps.chapters.language import language_of
 from clew.steps.chapters.model import Model, Prompt, Reply
 from clew.steps.chapters.vouch import LeftOut, Vouching
-from clew.steps.worklog.fold import Asked
+from clew.steps.worklog.fold import ChapterStretch
 from clew.steps.worklog.writing import summary
 from clew.tokens import Counter, counter_for
 from clew.tokens.meter import Meter
@@ -60,7 +60,7 @@ class ByModel:
         """Why the model may not be asked now."""
         return self.allowance.refusal(0, 0, 0)
 
-    async def write(self, asked: Asked, known: Known = NOTHING_KNOWN, focus: str = "") -> Written:
+    async def write(self, asked: ChapterStretch, known: ReaderKnows = NOTHING_KNOWN, focus: str = "") -> Written:
         """Chapters of a stretch: one, or several if it is longer than the model's window."""
         work = _Work(self, asked, known, focus)
         room = int(SLACK * self.model.window) - ANSWER * asked.size - work.counter.text(work.question(asked.size))
@@ -76,7 +76,7 @@ class ByModel:
                 await work.ask(chunk)
         return work.written()
 
-    def _may_follow(self, after: View, asked: Asked) -> bool:
+    def _may_follow(self, after: View, asked: ChapterStretch) -> bool:
         """Whether the request can be gone on with: the model has it in its cache, and in it all that is to be read."""
         shown = {n.id for n in after.nodes}
         if after.frame.model != self.model.name or not all(n.id in shown for n in asked.nodes):
@@ -89,7 +89,7 @@ class ByModel:
 class _Work:
     """The questions about one stretch."""
 
-    def __init__(self, author: ByModel, asked: Asked, known: Known, focus: str) -> None:
+    def __init__(self, author: ByModel, asked: ChapterStretch, known: ReaderKnows, focus: str) -> None:
         self.author, self.asked, self.known, self.focus = author, asked, known, focus
         self.counter: Counter = counter_for(author.model.name)
         self.language = language_of("\n".join(n.item.text for n in asked.nodes if voice_of(n.item) == "user"))

@@ -172,8 +172,10 @@ class Vouching:
         """Why a line does not stand; nothing if it does. `by_itself`: it is no code and no step of a plan."""
         looks = seen(shown(line))
         for sentence in filter(None, _SENTENCE.split(looks)):
-            if _PERMISSION.search(sentence):
-                if not self._is_typed(sentence, permission=True) and not self._is_answered(sentence, looks):
+            if granted := _PERMISSION.search(sentence):
+                leads = [clause.end() for clause in _CLAUSE.finditer(sentence, 0, granted.start())]
+                claim = sentence[leads[-1] if leads else 0 :]  # what stands before it is about something else
+                if not self._is_typed(claim, permission=True) and not self._is_answered(claim, looks):
                     return "permission"
             elif (
                 _RULE.search(sentence) and not _ASKED.match(sentence) and not self._is_typed(sentence, permission=False)
@@ -214,7 +216,7 @@ class Vouching:
         if any((where := self._originals.where(token, None)) and where <= passing for token in tokens(claim)):
             return True
         spoken, passed = set[str](), set[str]()
-        for n in self._originals.fitting(said) or ():
+        for n in (self._originals.fitting(said) or set()) & set(range(len(self._texts))):
             (passed if n in passing else spoken).update(said & stems(self._texts[n]))
         return 2 * len(passed - spoken) >= len(said)
 

@@ -28,7 +28,7 @@ DEEPER = 1.1  # times the size at which a fold begins: by so much it will have b
 RETRIES = 3  # with less room for words, where all is folded and does not fit
 
 
-class Asked(NamedTuple):
+class ChapterStretch(NamedTuple):
     """What a model shall write of, and in how many tokens."""
 
     nodes: tuple[Node, ...]
@@ -85,7 +85,7 @@ class LogFold:
         more = self._plan(extent)
         return more if self._after(more).within(self.goal) else swaps
 
-    def coming(self, most: int) -> list[Asked]:
+    def coming(self, most: int) -> list[ChapterStretch]:
         """The stretches that would be folded, by the first guess, and of which no chapter was written; each with the
         tokens for one, at most so many."""
         target = self.history.target
@@ -94,11 +94,11 @@ class LogFold:
         gone = sum(size.tokens for size in self.sizes[:extent])
         rest = self.size.tokens - gone - sum(self.meter.node(self.view.nodes[at]).tokens for at in self.old)
         room = min(most, max(LEAST_BLOCK, self._room(self.log, rest)))
-        found = list[Asked]()
+        found = list[ChapterStretch]()
         for run in runs([group for group in self.free[:extent] if group not in self.history.chapters]):
             tokens = self.history.tokens_of(run)
             size = min(int(RATIO * tokens), room * tokens // max(1, gone))
-            found.append(Asked(tuple(self.view.originals(*run)), tokens, max(LEAST_CHAPTER, size)))
+            found.append(ChapterStretch(tuple(self.view.originals(*run)), tokens, max(LEAST_CHAPTER, size)))
         return found
 
     def _extent(self) -> int:

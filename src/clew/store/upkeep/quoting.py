@@ -80,7 +80,9 @@ class StoredEdit(NamedTuple):
     def is_vague(self) -> bool:
         """Whether it may quote anything that was said before it."""
         kept = self.note["evidence"]
-        by_model = bool((kept.get(LOG) or {}).get("author"))  # who read more than what it was to write of
+        by_model = isinstance(kept.get(LOG), dict) and bool(
+            kept[LOG].get("author")
+        )  # who read more than what it was to write of
         return by_model or STANDS in kept or (ASKING in kept and BESIDE not in kept)
 
     def is_of(self, gone: set[str]) -> bool:
