@@ -91,9 +91,9 @@ def compress(
         bool, typer.Option("--no-store", help="Do not keep the originals; nothing can be recalled.")
     ] = False,
     notes: Annotated[
-        str, typer.Option(metavar="MODEL", help="Model that adds notes; clew model list shows the names.")
+        str, typer.Option(metavar="MODEL", help="Model that writes the summary; clew model list shows the names.")
     ] = "",
-    focus: Annotated[str, typer.Option(metavar="WORDS", help="What the notes should focus on.")] = "",
+    focus: Annotated[str, typer.Option(metavar="WORDS", help="What the summary should focus on.")] = "",
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:

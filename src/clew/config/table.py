@@ -55,13 +55,13 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A model that adds notes to the summaries that code writes."""
+    """A model that writes the chapters which stand in for a history."""
 
     model: Annotated[
         str | None,
-        Setting(MODEL, "The model that writes notes", "none: code writes alone"),
+        Setting(MODEL, "The model that writes chapters", "none: code writes them"),
     ] = None
-    size: Annotated[int, Setting(count(100, 1000), "Length of its notes in tokens")] = SIZE
+    size: Annotated[int, Setting(count(100, 4000), "Most tokens of one chapter")] = SIZE
     instructions: Annotated[str | None, Setting(TEXT, "Extra instructions for every prompt", "none")] = None
     prompt: Annotated[Path | None, Setting(PATH, "A file with your own prompt", "the built-in prompt")] = None
     seconds: Annotated[int, Setting(count(1, 120), "Timeout for one answer, in seconds")] = int(SECONDS)
