@@ -538,8 +538,8 @@ def test_what_holds_is_shown_with_where_it_is_from(machine: Machine) -> None:
     ]
     assert part(rows, "[summary]", 3) == [
         "[summary]",
-        "model                  none: code writes alone           default",
-        "size                   1000                              default",
+        "model                  none: code writes them            default",
+        "size                   4000                              default",
     ]
     assert part(rows, "[budget]", 4) == [
         "[budget]",
