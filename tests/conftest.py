@@ -32,7 +32,7 @@ EVERYWHERE = (
     "test_secrecy test_sessions test_signs test_switching"
 ).split()
 # Of these, what they ask of a store others ask, too: on a server they are for the night.
-SERVED_AT_NIGHT = "test_adopting test_findings test_quoted_words test_recognition test_secrecy test_signs".split()
+SERVED_AT_NIGHT = "test_adopting test_findings test_recognition test_secrecy test_signs".split()
 CLIENT = ("openai_chat", "bytes", False)
 
 # Looking for garbage takes a tenth of the tests' time, and tests leave little of it.
