@@ -16,7 +16,7 @@ from clew.steps.chapters.author import ReaderKnows
 from clew.steps.chapters.by_model import ByModel, is_vague
 from clew.steps.chapters.language import language_of
 from clew.steps.worklog.fold import ChapterStretch
-from clew.testing import ScriptedModel, view_of
+from clew.testing import ScriptedModel, view_of, write_chapter
 
 SAID = [
     Item("text", "user", "Please speed up the export. Never touch the billing tables."),
@@ -122,7 +122,7 @@ def test_the_whole_stretch_reaches_the_model() -> None:
         ]
     items += [Item("media", "user", wire={"type": "image", "data": "x" * 5_000}), Item("text", "assistant", "Done.")]
     want = asked(items, 500)
-    model = ScriptedModel(lambda prompt: prompt.text[:200], window=4_000)
+    model = ScriptedModel(write_chapter, window=3_000)
     written = asyncio.run(ByModel(model, allowance=Allowance(CallLimits(calls=99))).write(want))
     text = "\n".join(p.text for p in model.prompts)
     for node in want.nodes:
@@ -135,8 +135,9 @@ def test_the_whole_stretch_reaches_the_model() -> None:
         f"person: question {n}: why?" for n in range(37)
     ], "no forgery"
     assert all(questions.instruction("chapter")[:100] in p.system for p in model.prompts)
-    assert all(len(p.system + p.text) < 4 * 4_000 for p in model.prompts)
+    assert all(len(p.system + p.text) < 4 * 3_000 for p in model.prompts)
     assert len(model.prompts) >= 3
+    assert written.faults == ()
     assert [id for chapter in written.chapters for id in chapter.ids] == [n.id for n in want.nodes]
 
 

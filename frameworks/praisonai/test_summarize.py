@@ -1,5 +1,6 @@
 """The strategy SUMMARIZE with a model behind it, alone and in an agent."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -61,7 +62,7 @@ def test_a_failure_of_ours_leaves_the_messages(talk: list[Message], caplog: pyte
 
 
 def test_an_agent_uses_it_in_its_own_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = ScriptedModel(write_chapter)
+    model = ScriptedModel(lambda prompt: "\n".join(re.findall(r"Fact \d+: port \d+ is taken\.", prompt.text)))
     script = [Answer(f"I see {n}. " * 160) for n in range(12)]
     with StrictProvider(script, window=8_192) as provider, register(llm=model):
         monkeypatch.setenv("OPENAI_BASE_URL", f"{provider.url}/v1")

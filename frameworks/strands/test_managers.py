@@ -17,6 +17,7 @@ from clew import Budget
 from clew.adapters import strands as ours
 from clew.engine.engine import Engine
 from clew.engine.settings import Settings
+from clew.steps.chapters import questions
 from clew.steps.chapters.by_model import ByModel
 from clew.store.places import open_store
 from clew.testing import Answer, Call, ScriptedModel, StrictProvider
@@ -243,8 +244,8 @@ def test_a_summariser_that_fails_loses_nothing(bad: Answer, provide: Any, agent:
     assert "host1.example" in "".join(texts(main.heard[-1].body))  # code wrote the summary
 
 
-def test_the_auxiliary_model_is_asked_for_notes(provide: Any, agent: Any, model: Any) -> None:
-    written = "So far host1.example has port 9001. It is owned by Mallory, who lives in Atlantis-7."
+def test_the_auxiliary_model_writes_by_the_users_prompt(provide: Any, agent: Any, model: Any) -> None:
+    written = "\n".join(f"host{n}.example has port {9000 + n}." for n in range(1, 4)) + "\nMallory lives in Atlantis-7."
     main, aux = provide([Answer("Noted.")]), provide([Answer(written)])
     manager = ours.SummarizingConversationManager(
         summarization_system_prompt="Mind the ports.", engine="clew.db", proactive_compression=True
@@ -254,21 +255,24 @@ def test_the_auxiliary_model_is_asked_for_notes(provide: Any, agent: Any, model:
         talking(f"Turn {n}: host{n}.example has port {9000 + n}. {LONG}")
     assert len(main.heard) == 12
     assert aux.heard
-    assert "Mind the ports." in str(aux.heard[0].body["messages"])
-    sent = ["".join(texts(heard.body)) for heard in main.heard]
-    assert not any("Mallory" in text for text in sent), "nobody said that"
+    asked = aux.heard[0].body["messages"]
+    assert "Mind the ports." in str(asked)
+    assert questions.instruction("chapter")[:60] not in str(asked), "it is taken as it is"
+    sent = "".join("".join(texts(heard.body)) for heard in main.heard)
+    assert r"  host1.example has port 9001.\n  host2.example has port 9002.\n" in sent, "word for word"
+    assert "Not found in the originals: Atlantis-7" in sent, "nobody said that"
 
 
-def test_an_agent_may_write_the_notes_and_keeps_its_own_messages(provide: Any, agent: Any) -> None:
-    writing = provide([Answer("The user gave every detail. Zorro-77 helped.")], 100_000)
-    writer = agent(writing, system_prompt="You write notes.", messages=grown(1))
+def test_an_agent_may_write_the_chapters_and_keeps_its_own_messages(provide: Any, agent: Any) -> None:
+    told = "\n".join(f"In message {n} the user gave every detail of it." for n in range(50)) + "\nZorro-77 helped."
+    writing = provide(lambda _: Answer(told), 100_000)
+    writer = agent(writing, system_prompt="You write chapters.", messages=grown(1), window=100_000)
     manager = ours.SummarizingConversationManager(summarization_agent=writer, engine="clew.db")
     talking = agent(provide([]), messages=grown(60), window=20_000)
     manager.reduce_context(talking, ContextWindowOverflowException("too long"))
     assert len(talking.messages) < 120
     assert writing.heard
-    assert "  - The user gave every detail." in str(talking.messages)
-    assert "Zorro" not in str(talking.messages), "nobody said that"
+    assert "Not found in the originals: Zorro-77" in str(talking.messages), "nobody said that"
     assert said(writer.messages) == said(grown(1))
     with pytest.raises(ValueError, match="summarization_agent and summarization_system_prompt"):
         ours.SummarizingConversationManager(summarization_agent=writer, summarization_system_prompt="Be brief.")

@@ -95,17 +95,17 @@ def hosted(model: Model) -> Hosted:
     return Hosted(name_of(model), partial(_asked, model), model.context_window_limit)
 
 
-def written_by(agent: Agent, instructions: str = "") -> ByModel | None:
-    """The auxiliary model of an agent as one that writes notes, if it can be asked while the agent works."""
+def written_by(agent: Agent, prompt: str = "") -> ByModel | None:
+    """The auxiliary model of an agent as one that writes chapters, if it can be asked while the agent works."""
     if not _is_free(agent.aux_model, agent):
         return None
-    return ByModel(hosted(agent.aux_model), instructions=instructions)
+    return ByModel(hosted(agent.aux_model), prompt=prompt)
 
 
 def _is_free(model: Model, agent: Agent) -> bool:
     if shares(model, agent.model):
         _LOGGER.warning(
-            "no model writes notes: the client that %s was given belongs to the event loop of its agent; "
+            "no model writes chapters: the client that %s was given belongs to the event loop of its agent; "
             "give the agent an aux_model with a client of its own",
             type(agent.model).__name__,
         )
@@ -135,7 +135,7 @@ def text_of(message: Message) -> str:
 
 
 def written_by_agent(writer: Agent, agent: Agent) -> ByModel | None:
-    """Another agent as one that writes notes, whatever it does to find them; its own messages stay as they are."""
+    """Another agent as an author, by its own prompt; its own messages stay as they are."""
     if not _is_free(writer.model, agent):
         return None
 
@@ -143,7 +143,7 @@ def written_by_agent(writer: Agent, agent: Agent) -> ByModel | None:
         messages, model = list(writer.messages), writer.model
         try:
             async with apart(model) as writer.model:
-                answer = await writer.invoke_async(f"{prompt.system}\n\n{prompt.text}")
+                answer = await writer.invoke_async(prompt.text)
         finally:
             writer.messages[:], writer.model = messages, model
         return Reply(text_of(answer.message))

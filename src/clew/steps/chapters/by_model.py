@@ -63,7 +63,8 @@ class ByModel:
     async def write(self, asked: ChapterStretch, known: ReaderKnows = NOTHING_KNOWN, focus: str = "") -> Written:
         """Chapters of a stretch: one, or several if it is longer than the model's window."""
         work = _Work(self, asked, known, focus)
-        room = int(SLACK * self.model.window) - ANSWER * asked.size - work.counter.text(work.question(asked.size))
+        left = SLACK * self.model.window - work.counter.text(work.question(asked.size))
+        room = int(left / (1 + ANSWER * asked.size / max(1, asked.tokens)))  # its answer has to fit beside each part
         if known.after is not None and self._may_follow(known.after, asked):
             await work.ask_after(known.after)
         elif room < LEAST_ROOM_TO_ASK:
