@@ -22,6 +22,7 @@ VERBATIM = 6_000  # tokens that are enough for the newest of what was said, as i
 FEWER = 0.2  # of the same: down to this
 RATIO = 0.15  # of what is folded: so much its blocks take, more or less
 LEAST_CHAPTER = 200  # tokens that a model has for one
+MARGIN = 0.85  # of the room is asked for: models write more than they are asked to
 SLACK = 0.04  # of the history that may be left empty
 ROUNDS = 6  # of finding how much to fold
 DEEPER = 1.1  # times the size at which a fold begins: by so much it will have been passed when a model has written
@@ -97,7 +98,7 @@ class LogFold:
         found = list[ChapterStretch]()
         for run in runs([group for group in self.free[:extent] if group not in self.history.chapters]):
             tokens = self.history.tokens_of(run)
-            size = min(int(RATIO * tokens), room * tokens // max(1, gone))
+            size = min(int(RATIO * tokens), int(MARGIN * room * tokens / max(1, gone)))
             found.append(ChapterStretch(tuple(self.view.originals(*run)), tokens, max(LEAST_CHAPTER, size)))
         return found
 
@@ -145,7 +146,8 @@ class LogFold:
             log = lowered(self.history, log, self.fewer, self.most)
             room = self._room(log, rest)
         spans = self._spans(extent, max(LEAST_BLOCK, room))
-        made = self.writing.written(spans, max(LEAST_BLOCK // 2, room), self.stands)
+        free = self.goal.tokens - rest - self.history.log_tokens(log.values())
+        made = self.writing.written(spans, max(LEAST_BLOCK // 2, room), self.stands, free)
         return [*changed(self.history, log, made, self.stands, self.writing.anew), *made.values()] if made else []
 
     def _room(self, log: Blocks, rest: int) -> int:
@@ -163,7 +165,7 @@ class LogFold:
             self.most -= over  # a few tokens too many are no reason to tell next to nothing
         spans = [run for run in runs(self.free) if self.history.tokens_of(run) >= LEAST_BLOCK]
         stands = min(self.stands, self.history.rules_size)
-        made = self.writing.written(spans, LEAST_BLOCK // 2, stands, brief=True) if spans else {}
+        made = self.writing.written(spans, LEAST_BLOCK // 2, stands, 0, brief=True) if spans else {}
         log = lowered(self.history, self.log, 0, self.most, -1 if made else max(self.old, default=-1))
         return [*changed(self.history, log, made, self.stands, self.writing.anew), *made.values()]
 

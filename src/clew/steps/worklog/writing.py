@@ -37,8 +37,13 @@ class BlockWriter:
         self.history, self.view, self.meter = history, history.view, history.meter
         self.anew: Standing | None = None  # how things stand after the last block, where something before it is new
 
-    def written(self, spans: Sequence[Stretch], room: int, stands: int, brief: bool = False) -> dict[Stretch, Swap]:
-        """The blocks of these spans in so many tokens together, the last with how things stand."""
+    def written(
+        self, spans: Sequence[Stretch], room: int, stands: int, free: int, brief: bool = False
+    ) -> dict[Stretch, Swap]:
+        """The blocks of these spans in so many tokens together, the last with how things stand.
+
+        What models wrote may take all that is `free`: nobody can tell it in other words.
+        """
         history, old = self.history, self.history.old
         originals = [self.view.originals(*span) for span in spans]
         chapters = [history.chapters.get(span) for span in spans]
@@ -48,12 +53,15 @@ class BlockWriter:
         told = {*old, *(at for span in spans for at in range(*span))}
         self.anew = None if carries else history.read(told, max(told) + 1)
         focus = self._about([n for nodes in originals for n in nodes], room)
-        by_models = self._by_models(log, spans, chapters, room, brief)
+        state = self.meter.counter.text(log.stands(int(DENSE * stands))) if carries and told_of else stands
+        by_models = self._by_models(log, spans, chapters, max(room, free - state), brief)
+        taken = sum(self.meter.item(block.item()).tokens for block in by_models.values())
+        room = max(room, min(free - state, taken + int(room * self._share(spans, by_models)))) if by_models else room
         found, items = self._fitted(log, spans, room, stands, focus if carries else None, brief, by_models)
         helps = [history.helps(span, item) for span, item in zip(spans, items, strict=True)]
         if not all(helps):
             left = [span for span, does in zip(spans, helps, strict=True) if does]
-            return self.written(left, room, stands, brief) if left else {}
+            return self.written(left, room, stands, free, brief) if left else {}
         swaps: dict[Stretch, Swap] = {}
         for n, (span, item, block) in enumerate(zip(spans, items, found, strict=True)):
             chapter = chapters[n]
@@ -78,12 +86,16 @@ class BlockWriter:
                 words = chapter.texts, level, part.continued, chapter.author, chapter.findings
                 found[n] = Block(part.first, part.last, self.view.short(*span), *words)
         sizes = {n: self.meter.item(block.item()).tokens for n, block in found.items()}
-        whole = sum(self.history.tokens_of(span) for span in spans)
-        others = sum(self.history.tokens_of(span) for n, span in enumerate(spans) if n not in found)
+        most = room * (1 - self._share(spans, found))
         for n in sorted(found):  # the oldest first
-            while sum(sizes.values()) > room * (1 - others / whole) and (shorter := found[n].lower()):
+            while sum(sizes.values()) > most and (shorter := found[n].lower()):
                 found[n], sizes[n] = shorter, self.meter.item(shorter.item()).tokens
         return found
+
+    def _share(self, spans: Sequence[Stretch], by_models: Mapping[int, Block]) -> float:
+        """How much of what these spans stand for code tells."""
+        sizes = [self.history.tokens_of(span) for span in spans]
+        return sum(size for n, size in enumerate(sizes) if n not in by_models) / max(1, sum(sizes))
 
     def _fitted(
         self,
