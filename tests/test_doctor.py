@@ -154,7 +154,7 @@ def test_a_file_that_is_whole_has_no_damage(home: Path) -> None:
 @pytest.mark.parametrize("deep", [(), ("--deep",)])
 def test_what_a_newer_clew_wrote_is_no_damage(home: Path, deep: tuple[str, ...]) -> None:
     with closing(sqlite3.connect(home / "clew.db")) as db:
-        db.execute("update event set kind = 'chapter' where seq = (select max(seq) from event)")
+        db.execute("update event set kind = 'verse' where seq = (select max(seq) from event)")
         db.commit()
     [(what, remedy)] = examined(home, *deep)
     assert what == "events that a newer clew wrote and this one cannot read (chapter)"
