@@ -157,5 +157,5 @@ def test_what_a_newer_clew_wrote_is_no_damage(home: Path, deep: tuple[str, ...])
         db.execute("update event set kind = 'verse' where seq = (select max(seq) from event)")
         db.commit()
     [(what, remedy)] = examined(home, *deep)
-    assert what == "events that a newer clew wrote and this one cannot read (chapter)"
+    assert what == "events that a newer clew wrote and this one cannot read (verse)"
     assert remedy == "upgrade clew"
