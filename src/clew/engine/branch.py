@@ -59,6 +59,7 @@ class Branch:
         """What it takes in memory, more or less: its last body, once as it came and once read, its view, its log."""
         new = sum(len(node.item.text) for node in self.ledger.size.unmeasured(self.view))
         words = 2 * (len(self.body.raw) or self.body.characters[-1]) + self.ledger.size.bytes + new
+        words += sum(len(one.asked) + len(one.answer) + sum(map(len, one.texts)) for one in self.trace.chapters)
         return BRANCH + words + NODE * (len(self.body.messages) + len(self.view.nodes)) + PLACE * len(self.trace.said)
 
     def lengthen(self, nodes: Sequence[Node]) -> None:
