@@ -14,6 +14,8 @@ from clew import Budget, Engine, ModelError, Prompt, Reply, Request, SQLite, con
 from clew.config import wiring
 from clew.core.view import View
 from clew.engine.settings import Settings
+from clew.sessions.export_log import export
+from clew.sessions.import_log import take_in
 from clew.steps import PRESETS
 from clew.steps.chapters.allowance import Allowance, CallLimits
 from clew.steps.chapters.by_model import ByModel
@@ -459,4 +461,24 @@ async def test_a_purge_takes_a_models_words_with_those_it_read() -> None:
     assert [chapter.texts for chapter in trace.chapters] == [()]
     found = await run.store.events("default", short.branch)
     assert "lantern-42" not in str([event.row.note for event in found])
+    await run.close()
+
+
+async def test_a_chapter_travels_with_its_conversation() -> None:
+    model = Held(write_chapter)
+    run = Session(model)
+    n = await until_asked(run, model)
+    model.gate.set()
+    await until_drafted(run)
+    branch = run.views[-1].branch
+    lines = [line async for line in export(run.store, "default", [branch])]
+    other = SQLite(":memory:")
+    await take_in(other, "default", lines, None, None, [])
+    (chapter,) = (await other.load("default", branch)).chapters
+    assert chapter == (await run.store.load("default", branch)).chapters[0]
+    view = await Engine(other, BUDGET, Settings(step=run.engine.settings.step)).prepare(
+        Request({"model": "gpt-4o", "messages": run.messages[: 1 + 2 * (n + 12)]})
+    )
+    assert (view.branch, len(written(view))) == (branch, 1)
+    await other.close()
     await run.close()
