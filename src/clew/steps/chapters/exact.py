@@ -6,6 +6,7 @@ so that 28 April is 2023-04-28, 12.3k is 12,345, and `getUserName` is `get_user_
 
 import json
 import re
+import string
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -101,7 +102,9 @@ _MYRIADS = re.compile(r"(\d{1,9})\s?[万萬]\s?(\d{1,4})")
 _FIGURE = re.compile(r"\d(?:[\d.,'\u2009\u202f ]*\d)?")
 _VALUE = re.compile(r"\d+(?:[.,]\d+)?")
 _CHAIN = re.compile(r"(?<![\d.])\d+(?:\.\d+)+")
-_RANGE = re.compile(r"\d[\d.,]*(?:[-/]\d[\d.,]*)+")
+_RANGE = re.compile(rf"\d[\d.,]*(?:[-/]\d[\d.,]*)+(?:{_UNIT})?")
+_DEGREES = re.compile("°[CF]")
+_FEW = re.compile(r"\d,\d")  # perhaps a list
 _ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)?")
 _INSIDE = re.compile(r"(?<=[a-zà-ÿ,] )[^\W\d_]{3,}")
 _BOLD = re.compile(r"\*\*[^*\n]{1,200}\*\*|`[^`\n]{1,200}`")
@@ -136,7 +139,7 @@ class ExactToken(NamedTuple):
 
 def plain(text: str) -> str:
     """The text as it looks, with spaces between letters and signs that are written without one."""
-    return text if text.isascii() else _APART.sub(" ", seen(shown(text)))
+    return text if text.isascii() else _APART.sub(" ", seen(shown(_DEGREES.sub("°", text))))
 
 
 def written(token: ExactToken) -> str:
@@ -187,9 +190,9 @@ class Originals:
         return {-1}.union(*((n - 1, n, n + 1) for some in found for n in some))
 
     def where(self, token: ExactToken, fitting: set[int] | None) -> set[int]:
-        """The nodes in which a token stands, of those that fit; empty: nowhere. A day holds for all that follows it."""
+        """The nodes in which a token stands; empty: nowhere. A number, which stands somewhere by chance, must fit."""
         found = set[int]()
-        fitting = None if token.kind in ("date", "time", "proper") else fitting
+        fitting = fitting if token.kind == "number" else None
         for here, anywhere in (*token.ways, *self._rounded(token), *self._begun(token)):
             if all(key in self._at for key in (*here, *anywhere)):
                 nodes = set.intersection(*(set(self._at[key]) for key in here))
@@ -320,7 +323,7 @@ def _named(chunk: str, marked: bool) -> Iterator[ExactToken]:
     if number := _ORDINAL.fullmatch(chunk):
         yield from _number(number[1], False)
     elif _RANGE.fullmatch(chunk):
-        parts = re.split("[-/]", chunk)
+        parts = re.split("[-/]", chunk.rstrip(string.ascii_letters))
         if len(parts) > 2 and "/" not in chunk:
             yield ExactToken(
                 "id",
@@ -426,7 +429,7 @@ def _minutes(chunk: str) -> list[int]:
 def _number(chunk: str, about: bool) -> Iterator[ExactToken]:
     found = _amounts(chunk)
     runs = _DIGITS.findall(chunk)
-    if sum(map(len, runs)) < 2 or all(value < 10 and value.is_integer() for value, _ in found):
+    if sum(map(len, runs)) < 2 or _FEW.fullmatch(chunk) or all(value < 10 and value.is_integer() for value, _ in found):
         return  # a writer counts for itself
     ways = [Way((_value(value),)) for value, _ in found]
     if _SPACED.search(chunk):  # perhaps several numbers
