@@ -112,8 +112,8 @@ coverage: $(VENV)/ready  ## Lines that tests run: the figure and the worst files
 	@$(ENV)/coverage report --sort=cover --skip-covered > .coverage.txt; failed=$$?; \
 	head -22 .coverage.txt; tail -2 .coverage.txt; exit $$failed
 
-mutants: $(VENV)/ready  ## One change at a time, and whether a test notices: FILES= COUNT= SEED=
-	$(ENV)/python scripts/mutants.py --count $(or $(COUNT),10) --seed $(or $(SEED),0) $(FILES)
+mutants: $(VENV)/ready  ## One change at a time, fifty in all, others each day, and whether a test notices: FILES= COUNT= SEED=
+	$(ENV)/python scripts/mutants.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(FILES)
 
 release: $(VENV)/ready  ## Wheel and sdist in dist/, looked into, installed in clean environments and tried.
 	$(ENV)/python scripts/release.py --uv $(UV) --pinned $(PINNED)

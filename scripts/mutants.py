@@ -2,8 +2,9 @@
 
 python scripts/mutants.py [--count N] [--seed N] [FILE ...]
 
-FILE is a source file of TESTS (all of them without); N of its mutants are tried, chosen by the seed; 0 is all of them.
-A mutant is killed if a test fails or takes ten times as long as without it. Exits with 1 if one survived.
+FILE is a source file of TESTS (all of them without); N of their mutants are tried, chosen by the seed (else another one
+each day); 0 is all of them. A mutant is killed if a test fails or takes ten times as long as without it.
+Exits with 1 if one survived.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import time
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -31,9 +33,16 @@ TESTS = {
     "engine/append.py": "test_engine test_forks",
     "engine/undo.py": "test_sessions test_forks",
     "engine/turns.py": "test_engine test_thresholds",
+    "engine/due.py": "test_good_moments test_thresholds test_chapters",
+    "engine/compaction.py": "test_good_moments test_engine test_chapters",
+    "engine/pins.py": "test_pinning",
     "recognition/recognise.py": "test_recognition test_mixups test_decorations",
     "core/align.py": "test_sameness test_recognition",
     "recognition/sameness.py": "test_sameness test_recognition",
+    "recognition/client_edits.py": "test_sameness test_recognition",
+    "gateway/seals.py": "test_gateway_seals",
+    "store/packing.py": "test_packing test_damage",
+    "secrets/values.py": "test_secrets",
     "wire/formats/anthropic.py": "test_wire test_convert",
     "wire/formats/openai_chat.py": "test_wire test_convert",
     "wire/formats/gemini.py": "test_gemini test_convert",
@@ -104,16 +113,15 @@ def passes(folder: Path, tests: str, patience: float | None = None) -> bool:
     return done.returncode == 0
 
 
-def survivors(name: str, folder: Path, count: int, random: Random) -> Iterator[Mutant]:
-    """Try some mutants of a file, and give those that nobody noticed."""
+def survivors(name: str, folder: Path, chosen: list[Mutant]) -> Iterator[Mutant]:
+    """Try these mutants of a file, and give those that nobody noticed."""
     file, tests = folder / "src" / "clew" / name, TESTS[name]
     source = file.read_bytes()
-    every, start = mutants(source), time.monotonic()
+    start = time.monotonic()
     if not passes(folder, tests):
         sys.exit(f"{name}: {tests} fail as it is")
     patience = 60 + 10 * (time.monotonic() - start)
-    chosen = random.sample(every, min(count, len(every))) if count else every
-    print(f"{name}: {len(chosen)} of {len(every)} mutants, against {tests}", flush=True)
+    print(f"{name}: {len(chosen)} mutants, against {tests}", flush=True)
     for mutant in sorted(chosen, key=lambda m: m.line):
         file.write_bytes(mutant.code)
         survived = passes(folder, tests, patience)
@@ -127,20 +135,27 @@ def survivors(name: str, folder: Path, count: int, random: Random) -> Iterator[M
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", metavar="FILE")
-    parser.add_argument("--count", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=date.today().toordinal())
     args = parser.parse_args()
     names = [f.removeprefix("src/clew/") for f in args.files] or list(TESTS)
     if unknown := [n for n in names if n not in TESTS]:
         sys.exit(f"no tests named for {', '.join(unknown)}; TESTS in {Path(__file__).name} has {', '.join(TESTS)}")
+    every = [(name, m) for name in names for m in mutants((ROOT / "src" / "clew" / name).read_bytes())]
+    chosen = Random(args.seed).sample(every, min(args.count, len(every))) if args.count else every
+    print(f"{len(chosen)} of {len(every)} mutants, --seed {args.seed}", flush=True)
     alive = 0
     with TemporaryDirectory() as folder:
         for part in COPIED:
             place = Path(folder) / part
             place.parent.mkdir(parents=True, exist_ok=True)
-            (shutil.copytree if (ROOT / part).is_dir() else shutil.copy)(ROOT / part, place)
+            if (ROOT / part).is_dir():
+                shutil.copytree(ROOT / part, place, ignore=shutil.ignore_patterns("node_modules", "__pycache__"))
+            else:
+                shutil.copy(ROOT / part, place)
         for name in names:
-            alive += sum(1 for _ in survivors(name, Path(folder), args.count, Random(args.seed)))
+            if some := [m for of, m in chosen if of == name]:
+                alive += sum(1 for _ in survivors(name, Path(folder), some))
     print(f"{alive} survived")
     sys.exit(bool(alive))
 

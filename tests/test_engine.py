@@ -15,6 +15,7 @@ import clew.store
 from amounts import cases
 from clew import Budget, Conflict, Engine, Item, Pipeline, Request, SQLite, View, events, wire
 from clew.core.bridge import begin
+from clew.core.view import Swap
 from clew.engine.settings import Settings
 from clew.steps import default
 from clew.store.sql import SQLStore
@@ -173,6 +174,20 @@ async def test_a_cancelled_turn_leaves_the_log_as_it_was_or_wholly_written(store
     engine.settings = with_(engine.settings, step=default())
     view = await engine.prepare(Request(body))
     assert view.edits
+
+
+async def test_a_step_that_leaves_too_much_is_tried_again(store: SQLStore) -> None:
+    class Timid:
+        async def __call__(self, view: View, target: Target) -> View:
+            cut = Swap(0, len(view.nodes) // 2, [Item("summary", "user", "Words were said.")])
+            return view.replace_all([cut], by=self)
+
+    said = [{"role": role, "content": f"{n} " + "word " * 100} for n in range(20) for role in ("user", "assistant")]
+    engine = Engine(store, Budget(window=2_000, reserve=500), Settings(step=Timid()))
+    view = await engine.prepare(Request({"model": "gpt-4o", "messages": said}))
+    target = await engine.limits.target("default", view.frame)
+    assert target.size(view).within(target.limit)
+    assert len(view.edits) == 2
 
 
 async def test_recall_takes_short_ids_and_tells_what_is_wrong(store: SQLStore) -> None:

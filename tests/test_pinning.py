@@ -182,6 +182,8 @@ async def test_more_than_there_is_room_for_is_refused_with_the_numbers(store: SQ
     with pytest.raises(OverBudget, match=r"would take [\d,]+ tokens where [\d,]+ are left") as raised:
         await talk.engine.pin(view, *away)
     assert raised.value.needed > raised.value.limit
+    target = await talk.engine.limits.target("default", view.frame)
+    assert raised.value.limit == (target.limit.tokens - target.frame) // 4, "a quarter, as the error says"
     assert not (await store.load("default", view.branch)).pinned
 
 

@@ -10,8 +10,10 @@ from typer.testing import CliRunner
 
 import clew
 from asking import request
+from clew.agent.control import ContextController
 from clew.cli import app
 from clew.core.own_tools import name_in
+from clew.gateway.offering import offerable
 from clew.gateway.settings import GatewaySettings
 from clew.testing import Answer, Call, StrictProvider
 from clew.wire.formats import named
@@ -183,6 +185,23 @@ def test_nothing_is_offered_and_nothing_named(client: str, tools: Any, more: dic
         fill(served, talk)
         assert talk.ask(served, QUESTION) == "I cannot look it up."
         assert {*tools_of(served.provider.heard[-1].body)} <= {"shell"}
+
+
+SEVERAL: list[tuple[str, dict[str, Any], dict[str, Any]]] = [  # what asks for one answer, and for what else
+    ("opencode", {"n": 1}, {"n": 2}),
+    ("codex", {"background": False}, {"background": True}),
+    ("gemini", {"generationConfig": {"candidateCount": 1}}, {"generationConfig": {"candidateCount": 2}}),
+]
+
+
+@pytest.mark.parametrize(("client", "one", "other"), SEVERAL)
+async def test_nothing_is_offered_where_several_answers_come_or_none_now(
+    client: str, one: dict[str, Any], other: dict[str, Any]
+) -> None:
+    controller, body = ContextController(engine(":memory:")), ClientTalk(client).body()
+    for more, offered in (({}, True), (one, True), (other, False)):
+        raw = json.dumps({**body, **more}).encode()
+        assert (offerable(raw, CLIENTS[client][0], controller) is not None) is offered, more
 
 
 @pytest.mark.parametrize(("client", "tools"), [("opencode", "auto"), ("another/1.0", "auto"), ("gemini", False)])

@@ -11,7 +11,7 @@ from clew import Budget, Engine, Request, View
 from clew.core.align import Match, Patch
 from clew.core.items import Frame, Item
 from clew.recognition.agents import same_agent
-from clew.recognition.client_edits import Change, contradicts, is_edit
+from clew.recognition.client_edits import Change, contradicts, is_edit, is_mostly_kept
 from clew.recognition.proof import Past, taken
 from clew.recognition.sameness import alike, likeness
 from clew.recognition.shortening import is_shortened
@@ -106,6 +106,14 @@ def test_a_greeting_in_common_is_no_evidence() -> None:
     old = [hello, hi, text("My number is 123-45-6789.")]
     new = [hello, hi, text("How is the weather?"), text("Sunny.", "assistant"), text("Thanks.")]
     assert not is_edit(changed(old, new, [Match(0, 0), Match(1, 1)], [Patch(2, 3, 2, 2)]))
+
+
+@pytest.mark.parametrize(("put", "kept"), [(100, True), (101, False)])
+def test_what_stays_after_the_first_change_is_at_least_twice_as_long_as_what_was_put_in(put: int, kept: bool) -> None:
+    id = "toolu_01A2b3C4d5E6f7G8h9"
+    new = [text("Begin."), call(id), result(id, "y" * put), text("a" * 200, "assistant")]
+    same = [Match(0, 0), Match(1, 1), Match(3, 3)]
+    assert is_mostly_kept(Change([Patch(2, 3, 2, 3)], {2: result(id, "x")}, new, same, [], 4)) is kept
 
 
 def test_the_newest_message_that_grows_or_shrinks_once_answered_is_no_fork() -> None:

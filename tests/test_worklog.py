@@ -10,6 +10,7 @@ from clew.core.items import Item
 from clew.steps.worklog.acts import act_of, command_act
 from clew.steps.worklog.changes import change, patched
 from clew.steps.worklog.news import Rarity
+from clew.steps.worklog.refusals import REFUSED_HEADING
 from clew.steps.worklog.requests import WorkRequest, WorkStep, requests
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.telling import counted
@@ -130,6 +131,31 @@ def test_how_things_stand_survives_the_log() -> None:
     assert "Failed when last run" in again.told(2_000)
     again.add(WorkRequest("", [], [WorkStep("", [act("Bash", "exit code: 0", command="make")])]))
     assert "Failed" not in again.told(2_000)
+
+
+def test_a_failure_that_nobody_came_back_to_is_told_for_a_dozen_commands() -> None:
+    stood = Standing()
+    stood.add(WorkRequest("Go.", ["1"], [WorkStep("", [act("Bash", "exit code: 1\nerror: x", command="make all")])]))
+    for n in range(12):
+        assert "Failed when last run" in stood.told(2_000)
+        stood.add(WorkRequest("", [], [WorkStep("", [act("Bash", "ok", command=f"touch part{n}")])]))
+    assert "Failed when last run" in stood.told(2_000)
+    stood.add(WorkRequest("", [], [WorkStep("", [act("Bash", "ok", command="touch the_last_part")])]))
+    assert "Failed when last run" not in stood.told(2_000)
+
+
+def test_a_refusal_is_told_until_the_same_call_was_allowed() -> None:
+    refused = Item("result", "tool", "Cancelled by the user before it was done.", "Bash", "c", wire={"is_error": True})
+    call = Item("call", "assistant", json.dumps({"command": "terraform apply -auto-approve"}), "Bash", "c")
+    stood = Standing()
+    stood.add(WorkRequest("Go.", ["1"], [WorkStep("", [act_of(call, refused)])]))
+    assert REFUSED_HEADING in stood.told(2_000)
+    for failed in (None, "exit code: 1\nerror: x"):
+        stood.add(WorkRequest("", [], [WorkStep("", [act("Bash", failed, command="terraform apply -auto-approve")])]))
+    stood.add(WorkRequest("", [], [WorkStep("", [act("Bash", "ok", command="touch a.txt")])]))
+    assert REFUSED_HEADING in stood.told(2_000)
+    stood.add(WorkRequest("", [], [WorkStep("", [act("Bash", "ok", command="terraform apply -auto-approve")])]))
+    assert REFUSED_HEADING not in stood.told(2_000)
 
 
 def test_a_command_in_text_is_a_step() -> None:

@@ -14,6 +14,13 @@ _SCHEMAS = ("json_schema", "json_object")
 _GEMINI_SCHEMAS = ("responseSchema", "response_schema", "responseJsonSchema", "response_json_schema")
 
 
+def is_answered_once(body: Mapping[str, Any]) -> bool:
+    """Whether one answer comes, and now: a call of clew's in one of several could not be answered."""
+    config = object_at(body, "generationConfig") or object_at(body, "generation_config")
+    several = config.get("candidateCount", config.get("candidate_count", body.get("n")))
+    return several in (None, 1) and not body.get("background")
+
+
 def is_offerable(body: Mapping[str, Any], format: str) -> bool:
     """Whether tools may join those of a body. Raises `ClewError` for a body that is none.
 

@@ -6,7 +6,7 @@ from typing import Any
 from clew.agent.control import ContextController
 from clew.core import rawjson
 from clew.errors import ClewError
-from clew.exchange.offering import is_offerable
+from clew.exchange.offering import is_answered_once, is_offerable
 from clew.gateway.settings import OfferedTools
 from clew.steps.handoff import NEW_SESSION
 from clew.wire.convert.tools import declared
@@ -27,7 +27,7 @@ def offerable(raw: bytes, format: str, controller: ContextController) -> Mapping
     """The body, where tools of clew's can be offered in it: one answer comes, and now, and no name is taken."""
     try:
         body = rawjson.loads(raw)
-        if not isinstance(body, dict) or body.get("n") not in (None, 1) or body.get("background"):
+        if not isinstance(body, dict) or not is_answered_once(body):
             return None
         names = declared(body, format)
         if not names or any(map(controller.is_ours, names)):

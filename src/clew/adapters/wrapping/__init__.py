@@ -26,7 +26,7 @@ from clew.engine.engine import Engine
 from clew.errors import BadRequest, ClewError
 from clew.exchange.asides import Asides
 from clew.exchange.exchange import RAISED, Caller, Exchange
-from clew.exchange.offering import is_offerable
+from clew.exchange.offering import is_answered_once, is_offerable
 from clew.exchange.thread import Thread, engine_at
 from clew.exchange.transport import Transport
 from clew.store.records import Method, Origin
@@ -168,8 +168,7 @@ class ClientKeeper:
 
     def _may_offer(self, body: Mapping[str, Any], format: str) -> bool:
         """Whether one answer comes, and now, and who calls a tool of clew's can mean no other."""
-        wanted = (body.get("generationConfig") or {}).get("candidateCount", body.get("n"))
-        if wanted not in (None, 1) or body.get("background"):
+        if not is_answered_once(body):
             return False
         try:
             taken = sorted(filter(self.controller.is_ours, declared(body, format)))
