@@ -33,9 +33,9 @@ BEGUN = "A new session begins with this summary."  # what such a call is answere
 DONE = ("done", "dropped")
 DIRECTIVES = 30  # sentences of the user
 HANDOFF_SHARE = 0.25  # of the room, for all of it
-ASKED_SHARE = 0.5  # of that, at most, for what the user asked for
+HANDED_SHARE = 0.5  # of that, at most, for what the user asked for
 ASKED_LEAST = 24  # tokens: with fewer left, no further request is told
-TOKEN_CHARACTERS = 8  # hardly a text has more in each of its tokens
+LONGEST_TOKEN = 8  # characters: hardly a text has more in each of its tokens
 CUT = "[cut]"
 HEADED = 2  # lines: with fewer, a heading has nothing under it
 BESIDE_CHARACTERS = 2_000  # characters of each result that came beside the call
@@ -76,7 +76,7 @@ class Handoff:
         work = requests(said)
         own = self._summary and on_one_line(self._summary)
         wanted = [(n, r) for n, r in _numbered(work) if not gone.isdisjoint(r.ids) and on_one_line(r.ask) not in own]
-        asked = _asked(wanted, int(ASKED_SHARE * most), recall, counter)
+        asked = _asked(wanted, int(HANDED_SHARE * most), recall, counter)
         told = f"By the user:\n{summary.strip()}" if own else _by_assistant(summary.strip())
         parts = [neutral(told), *_parts(said, work, asked, beside=view.nodes[call:stop])]
         closing = f"[The summary is the {by}'s own, from the session before this one; {pointer(recall)} for all of it.]"
@@ -156,7 +156,7 @@ def _request(number: int, request: WorkRequest, ask: str = "", cut: str = "") ->
 
 def _cut(number: int, request: WorkRequest, most: int, counter: Counter) -> str:
     """A request in so many tokens, by its two ends in whole lines or sentences; nothing if there is room for none."""
-    size = min(len(request.ask), most * TOKEN_CHARACTERS)
+    size = min(len(request.ask), most * LONGEST_TOKEN)
     note = f" (cut; {pointer(request.ids[0][:SHORT])})"
     while (size := size * 3 // 4) > ENOUGH:
         ask = both_ends(request.ask, size)
