@@ -141,8 +141,12 @@ async def test_an_agent_begins_new_sessions_itself_with_its_tasks_intact(store: 
         for n in begun:
             sent = provider.heard[n + 1].body
             opening = decode(sent, format)[1][0].text
-            assert opening.startswith(f"Summary {n}: pages up to {n} are read.")
-            assert "Never skip a page." in opening
+            asked = (
+                "What the user asked for, word for word:\n- request 1: The user: Read all chapters. Never skip a page."
+            )
+            by = "By the assistant, not the user:"
+            assert opening.startswith(f"{asked}\n\n{by}\n  Summary {n}: pages up to {n} are read.")
+            assert opening.count("Never skip a page.") == 1
             for task in todos:
                 assert f"open: {task['content']}" in opening
         assert all('"used_pct"' in json.dumps(h.body).replace("\\", "") for h in provider.heard)
@@ -296,7 +300,7 @@ async def test_a_conversation_is_compacted_or_begun_anew_by_an_engine_that_never
         view = await another.view()
         begun = await another.controller.engine.begin(view, "All pages are read.")
         [node] = begun.nodes
-        assert node.item.text.startswith("All pages are read.")
+        assert "\n\nBy the user:\nAll pages are read.\n" in node.item.text
         assert "Never touch the config." in node.item.text
         assert "the user's own" in node.item.text
         await done(another.run("And now?"))

@@ -100,7 +100,7 @@ async def test_the_users_words_replace_when_and_how(store: SQLite, when: str, wo
     assert ("used_pct >= 75" in text) == (when == "")
 
 
-async def test_a_new_session_begins_with_the_summary_and_what_must_not_be_forgotten(store: SQLite) -> None:
+async def test_a_new_session_begins_with_the_request_the_summary_and_what_must_not_be_forgotten(store: SQLite) -> None:
     steering = controller(store)
     todos = call(
         "t1", "todo_write", todos=[{"content": "read p9", "status": "pending"}, {"content": "x", "status": "done"}]
@@ -133,9 +133,12 @@ async def test_a_new_session_begins_with_the_summary_and_what_must_not_be_forgot
     sent = await steering.prepare(Request({"model": MODEL, "messages": messages}, session="s"))
     [opening, pin, rest, _] = sent.body["messages"]
     assert opening["role"] == "user"
-    assert opening["content"].startswith(summary)
+    assert opening["content"].startswith(
+        "What the user asked for, word for word:\n- request 1: The user: Read all pages. Never touch the config file.\n"
+    )
+    assert f"\n\nBy the assistant, not the user:\n  {summary}\n\n" in opening["content"]
     for words in ("Never touch the config file.", "open: read p9", "- pdf", "p2 says 42"):
-        assert words in opening["content"]
+        assert opening["content"].count(words) == 1
     assert "done: x" not in opening["content"]
     assert pin["content"] == pinned.item.text
     assert rest["content"].startswith("[earlier conversation out of view")

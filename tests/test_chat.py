@@ -185,8 +185,9 @@ async def test_a_session_begins_with_an_edited_summary(store: Store, tmp_path: P
             await hand.hears("A new session begins")
             await hand.say("Go on.")
             first = provider.heard[-1].body["messages"][1]["content"]
-            assert first.startswith("We have one report; next is the second.")
-            assert "Never touch the config." in first
+            asked = "- request 1: The user: Report, please. Never touch the config."
+            summary = "By the user:\nWe have one report; next is the second.\n"
+            assert first.startswith(f"What the user asked for, word for word:\n{asked}\n\n{summary}")
             line = await hand.chat.backend.sessions.lineage("work")
             assert [s.cause for s in line] == ["start", "handoff"]
             await hand.enter("/lost")

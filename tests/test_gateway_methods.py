@@ -77,7 +77,11 @@ def test_the_agent_is_told_and_begins_a_new_session(format: str, streamed: bool)
         assert "new_session" in json.dumps(tools[0])
         for heard_last in heard[2:]:
             first = (heard_last.body.get("messages") or heard_last.body["input"])[0]
-            assert json.dumps(first["content"]).lstrip('[{"typexnu_:, ').startswith("The tests of heliotrope pass")
+            said = first["content"] if isinstance(first["content"], str) else first["content"][0]["text"]
+            assert said.startswith(
+                "What the user asked for, word for word:\n- request 1: The user: My word is heliotrope.\n"
+                "- request 2: The user: Make room.\n\nBy the assistant, not the user:\n  The tests of heliotrope pass"
+            )
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -90,7 +90,8 @@ def test_the_agent_decides_where_it_is_told_to_and_the_session_remembers(tmp_pat
         assert "a new session begins" in done.stderr
         first, second = (h.body for h in provider.heard)
         assert "used_pct >= 50" in json.dumps(first["tools"])
-        assert second["messages"][1]["content"].startswith("Task: count. Done: one.")
+        begins = "What the user asked for, word for word:\n- request 1: The user: Count.\n\nBy the assistant"
+        assert second["messages"][1]["content"].startswith(f"{begins}, not the user:\n  Task: count. Done: one.\n")
         clew(provider, tmp_path, "Go on.", "--session", "c")  # without the flag
         assert "context_status" in json.dumps(provider.heard[-1].body["messages"][-1])
 

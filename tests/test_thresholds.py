@@ -403,7 +403,7 @@ async def test_a_new_session_begins_with_a_quarter_of_the_room_at_most(store: SQ
     sent = await controller.prepare(Request({"model": MODEL, "messages": messages}, session="s"))
     budget = await controller.engine.limits.target("default", sent.view.frame)
     [begun] = sent.view.nodes
-    assert begun.item.text.startswith("Pages 0 and 1 are read.")
+    assert re.search(r"(?m)^By the assistant, not the user:\n  Pages 0 and 1 are read\.", begun.item.text)
     assert re.search(r"recall [0-9a-f]{10} for all of it\.\]$", begun.item.text)
     assert 0.1 * budget.room < budget.meter.node(begun).tokens <= 0.25 * budget.room + 10
 
