@@ -133,7 +133,8 @@ def test_the_agent_may_begin_a_new_session(tmp_path: Path, provider: StrictProvi
     assert last[-1]["content"].startswith("<context_status>")
     assert last[-2]["content"] == "Go on."
     assert "Port 8000 is taken." in last[1]["content"]
-    assert "filler 0 filler 0" not in str(last)
+    assert "- request 1: The user: " in last[1]["content"], "the task, word for word"
+    assert "Noted." not in str(last)
     assert [s.cause for s in run(Sessions(context.engine).lineage("work"))] == ["start", "handoff"]
     assert not any("context_status" in m["content"] for m in noter.chat_history)
 
