@@ -41,7 +41,7 @@ TESTS = {
     "recognition/sameness.py": "test_sameness test_recognition",
     "recognition/client_edits.py": "test_sameness test_recognition",
     "gateway/seals.py": "test_gateway_seals",
-    "store/packing.py": "test_packing test_damage",
+    "store/packing.py": "test_packing",
     "secrets/values.py": "test_secrets",
     "wire/formats/anthropic.py": "test_wire test_convert",
     "wire/formats/openai_chat.py": "test_wire test_convert",
