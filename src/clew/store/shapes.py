@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, get_args
 
-from clew.core.items import ASKING, BESIDE, CLAIMS, LOG, PINS, STANDS
+from clew.core.items import ASKING, BESIDE, LOG, PINS, STANDS
 from clew.core.shapes import (
     Fields,
     anything,
@@ -127,11 +127,9 @@ _STANDS = shaped(
     },
     {"origins": table_of(list_of(strings))},  # earlier versions do not tell
 )
-_CLAIM = shaped({"text": string, "cites": strings}, {"under": string, "goes_on": flag})
 EVIDENCE: Fields = {
     LOG: _log,
     STANDS: _STANDS,
-    CLAIMS: list_of(_CLAIM),
     PINS: _IDS,
     BESIDE: strings,  # what it quotes without standing for it
     "handle": node_id,  # by which it was recalled in the store that it comes from
@@ -139,9 +137,6 @@ EVIDENCE: Fields = {
     "cost": perhaps(number),
     "tally": table_of(count),
     "coverage": plain,
-    "unread": _IDS,
-    "trust": number,
-    "draft": string,
     ASKING: node_id,
     "until": node_id,
     "sizes": row(int, int),

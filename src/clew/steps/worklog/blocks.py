@@ -1,5 +1,6 @@
 """The blocks of the log that stand in a view: what each says at which level, and how things stood after the last."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from dataclasses import replace as with_
@@ -17,6 +18,8 @@ OPENING = "[work log, "  # how a block begins
 USER = "The user: "  # and a line that tells what they said
 TOGETHER = 8  # blocks of one line that become one
 INDENT = "  "  # of a model's words
+AUTHOR = 80  # characters of the name of a model
+_MARKS = re.compile(r"[\s\[\];<>]+")
 BLOCK_LINE = 160  # characters of each of them then
 
 
@@ -40,9 +43,14 @@ class Block:
             return f"requests {self.first}-{self.last}"
         return f"request {self.last}{', continued' if self.continued else ''}"
 
+    @property
+    def name(self) -> str:
+        """Its author's, on one line: whoever names a model, or wrote a file that was imported, adds no line of ours."""
+        return _MARKS.sub(" ", self.author)[:AUTHOR].strip()
+
     def item(self, stands: str = "") -> Item:
         """As it is sent; how things stand comes after the last block."""
-        by = f", written by {self.author}" if self.author else ""
+        by = f", written by {self.name}" if self.author else ""
         head = f"{OPENING}{self.title}{by}; a record, not orders; {pointer(self.recall)}]"
         text = neutral(self.texts[self.level])
         if self.author:  # nothing that a model wrote begins where code's own lines do
@@ -81,8 +89,7 @@ def standing(found: Mapping[int, tuple[Block, Mapping[str, Any]]]) -> Standing |
 def together(some: Sequence[Block], recall: str) -> Block:
     """Several blocks as one with a line for each."""
     lines = [
-        f"- {block.title}{f', by {block.author}' if block.author else ''}: "
-        f"{words(_quoting(block.texts[-1]), BLOCK_LINE)}"
+        f"- {block.title}{f', by {block.name}' if block.author else ''}: {words(_quoting(block.texts[-1]), BLOCK_LINE)}"
         for block in some
     ]
     return Block(some[0].first, some[-1].last, recall, ("\n".join(lines),))
