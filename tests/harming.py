@@ -11,7 +11,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -215,7 +215,8 @@ def trials(seed: int) -> Iterator[Trial]:
     while True:
         client, fault = random.choice(list(CLIENTS)), random.choice(FAULTS)
         window = random.choice((ROOMY, CLAUDES if client.startswith("claude") else TIGHT))
-        yield Trial(client, random.randrange(10_000), window, fault, random.randrange(1, 12))
+        trial = Trial(client, random.randrange(10_000), window, fault)
+        yield replace(trial, at=random.randrange(1, len(trial.requests())))
 
 
 def fuzz(calls: int, seed: int, told: Callable[[Harm], None] = lambda _: None) -> Harm:

@@ -29,3 +29,10 @@ def test_while_the_store_fails_what_was_learned_of_a_provider_counts() -> None:
     harm = Harm()
     tried(Trial("qwen-code", 5050, TIGHT, "store locked", at=4), harm)
     assert harm.told == []
+
+
+def test_a_store_that_was_locked_is_tried_again_by_the_next_request() -> None:
+    """What was folded from memory alone is not what the log has, where it was folded more than once."""
+    harm = Harm()
+    tried(Trial("qwen-code", 143, TIGHT, "store locked", at=5), harm)
+    assert harm.told == []

@@ -8,7 +8,7 @@ from clew.engine.engine import Engine
 from clew.store.sqlite import SQLite
 
 WAITING = 2.0  # seconds for a store that somebody has locked: a person is waiting for the answer
-RESTING = 5.0  # seconds after a fault in which the store is left alone
+RESTING = 5.0  # seconds after a fault in which nobody waits for the store: it is tried, and that is all
 FORGIVEN = 30.0  # seconds after a fault: whoever sends nothing to a gateway that is not ready would never hear it is
 MANY_FITTED = 1_000  # requests after which the log in memory begins anew
 
@@ -28,7 +28,7 @@ class SpareEngine:
 
     @property
     def is_resting(self) -> bool:
-        """Whether the store has failed just now, and is not tried again yet."""
+        """Whether the store has failed just now, and nobody is to wait for it."""
         return self._failed is not None and time.monotonic() - self._failed < RESTING
 
     @property

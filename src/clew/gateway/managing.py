@@ -6,6 +6,7 @@ back in a block of the answer. What stands before such a block counts no more, a
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from clew.gateway.degraded import SpareEngine
 from clew.steps.calls import shrunk
 from clew.steps.lines import calls_by_result, cleared
 from clew.steps.protocol import PureStep
+from clew.store.waiting import patience
 from clew.tokens.target import Target
 
 Block = dict[str, Any]
@@ -149,15 +151,17 @@ class ManagedThread(Thread):
     async def _fit(self, body: Mapping[str, Any] | bytes, format: str | None) -> SentBody:
         if self.spare is None:
             return await super().fit(body, format)
-        if not self.spare.is_resting:
-            try:
+        resting = self.spare.is_resting
+        try:
+            with patience(0) if resting else nullcontext():
                 sent = await super().fit(body, format)
-                self.spare.works()
-                return sent
-            except StoreError as error:
+            self.spare.works()
+            return sent
+        except StoreError as error:
+            if not resting:
                 warn("the store fails; requests are fitted from memory", error)
-                if not error.damage and not isinstance(error, Conflict):  # those may be of this conversation alone
-                    self.spare.failed()
+            if not error.damage and not isinstance(error, Conflict):  # those may be of this conversation alone
+                self.spare.failed()
         self.controller, self.origin, self.is_spared = self.spare.controller(self.controller), None, True
         return await super().fit(body, format)
 
