@@ -25,6 +25,7 @@ from clew.events.telemetry import Traces
 from clew.steps import PRESETS
 from clew.store.compressing import decompress
 from clew.store.sql import SQLStore
+from clew.tokens.target import Target
 from clew.wire import check
 from secrets_rows import ROWS
 
@@ -195,6 +196,25 @@ async def test_by_default_a_key_is_not_kept_and_a_password_that_somebody_chose_i
     (original,) = await engine.recall("default", call.id)
     assert (KEY in original.item.text, "POSTGRES_PASSWORD=petclinic" in original.item.text) == (False, True)
     await store.close()
+
+
+def long_keys(number: int) -> list[str]:
+    """Results that are hardly more than a key, each another one: some 700 tokens, of which two dozen are kept."""
+    made = []
+    for n in range(number):
+        lines = [b64encode(Random(100 * n + line).randbytes(48)).decode() for line in range(15)]
+        made.append("\n".join(["-----BEGIN RSA PRIVATE KEY-----", *lines, "-----END RSA PRIVATE KEY-----"]))
+    return made
+
+
+async def test_long_secrets_are_folded_by_what_is_sent_of_them(store: SQLStore) -> None:
+    engine = Engine(store, Budget(window=9_000, reserve=500), Settings(secrets="redact"))
+    for body in growing(talk(long_keys(30))):
+        view = await engine.prepare(Request(body))
+        assert check(clew.body(view)) == []
+        assert Target.of(Budget(window=9_000, model="gpt-4o")).size(view).tokens <= 8_500
+    assert view.edits
+    assert (await engine.compact(view)).edits[len(view.edits) :]
 
 
 def test_an_unknown_policy_is_refused() -> None:

@@ -71,7 +71,7 @@ class Compactor:
 
         Raises `Drafting` if it has not `waited` for a chapter that is being written.
         """
-        target = self.settings.threshold.apply(target) if self.settings.threshold else target
+        target = (self.settings.threshold.apply(target) if self.settings.threshold else target).as_sent(branch.unmasked)
         view = mended = repair(shown, branch.unrepaired(shown))
         told, shadow = None, None
         cause: Cause = "compaction"
@@ -231,7 +231,7 @@ class Compactor:
         self, scope: Scope, branch: Branch, target: Target, focus: str, step: Step | None = None
     ) -> View:
         """The view of a branch compacted now, because somebody asks for it, with more of what they care for."""
-        size, rate = branch.ledger.size.measure(branch.view)
+        target, (size, rate) = target.as_sent(branch.unmasked), branch.ledger.size.measure(branch.view)
         step = briefed(step or self.settings.step, focus, self.chapters(scope, branch))
         return await self.folded(scope, branch.view, part(target.at(rate), size), step)
 
@@ -240,7 +240,7 @@ class Compactor:
         if self.asking is None:
             return
         await self.drafted(scope, branch)
-        size, rate = branch.ledger.size.measure(branch.view)
+        target, (size, rate) = target.as_sent(branch.unmasked), branch.ledger.size.measure(branch.view)
         aimed, author = part(target.at(rate), size), self.asking.author
         view = await self.with_originals(scope, branch.view, aimed)
         chapters = () if focus else self.chapters(scope, branch)

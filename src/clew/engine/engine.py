@@ -212,7 +212,7 @@ class Engine:
         view = branch.view if branch else view
         own, rate = size.measure(view)
         step = briefed(step or self.settings.step, focus, chapters)
-        return await self._compactor.folded(scope, view, part(target.at(rate), own), step)
+        return await self._compactor.folded(scope, view, part(target.as_sent(size.unmasked).at(rate), own), step)
 
     async def _weighed(self, scope: Scope, frame: Frame, target: Target) -> ProviderSize:
         size = ProviderSize()

@@ -1,7 +1,7 @@
 """Measures items by what a provider limits, once per content."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace as with_
 from itertools import accumulate
 
@@ -85,6 +85,10 @@ class Meter:
     def frame(self, frame: Frame) -> Size:
         return self._framed(frame)[1]
 
+    def as_sent(self, items: Mapping[str, Item]) -> "Meter":
+        """One that measures these nodes by these items: what is sent of them is not what is kept."""
+        return _MeterAsSent(self, items)
+
     def traits(self, nodes: Iterable[Node]) -> Traits:
         """What decides how many tokens these nodes are by another count."""
         return Traits(*map(sum, zip(Traits(), *(self._measured(n)[1] for n in nodes), strict=True)))
@@ -106,6 +110,21 @@ class Meter:
             if size.tokens == tokens and was.system == frame.system and was.tools == frame.tools:
                 return known
         return traits(frame.system + rawjson.dumps(frame.tools).decode(), tokens)
+
+
+class _MeterAsSent(Meter):
+    """A meter by which some nodes are larger, or smaller; sizes are kept where they always are."""
+
+    def __init__(self, meter: Meter, items: Mapping[str, Item]) -> None:
+        super().__init__(meter.counter)
+        self._meter, self._items = meter, items
+
+    def _measured(self, node: Node) -> _Sized:
+        item = self._items.get(node.id)
+        return self._meter._measured(node if item is None else Node(node.id, node.content, item))
+
+    def _framed(self, frame: Frame) -> tuple[Frame, Size, Traits]:
+        return self._meter._framed(frame)
 
 
 def _steady(text: str) -> str:

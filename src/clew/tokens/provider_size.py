@@ -136,6 +136,5 @@ class ProviderSize:
         return _Measured(nodes, last.size.less(gone).plus(new), last.traits.less(lost).plus(more))
 
     def _of(self, nodes: Sequence[Node]) -> tuple[Size, Traits]:
-        if self.unmasked:
-            nodes = [Node(n.id, n.content, self.unmasked.get(n.id, n.item)) for n in nodes]
-        return self._own.nodes(nodes), self._own.traits(nodes)
+        meter = self._own.as_sent(self.unmasked) if self.unmasked else self._own
+        return meter.nodes(nodes), meter.traits(nodes)

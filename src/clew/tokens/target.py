@@ -1,10 +1,11 @@
 """What one compaction is to reach: a budget for one request, the meter it is counted with, and where steps stop."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
 from typing import NamedTuple, Self
 
-from clew.core.items import Frame
+from clew.core.items import Frame, Item
 from clew.core.limits import Budget, Size
 from clew.core.view import View
 from clew.tokens.counter import counter_for
@@ -108,6 +109,10 @@ class Target:
         reserve = min(int(self.kept_free / rate), window - 1)
         start = None if start is None else max(1, int(start / rate))
         return self.under(with_(self.budget, window=window, reserve=reserve, start=start))
+
+    def as_sent(self, items: Mapping[str, Item]) -> Self:
+        """Counted by what is sent of these nodes: a secret may be far longer than what is kept of it."""
+        return with_(self, meter=self.meter.as_sent(items)) if items else self
 
     def aim(self, size: Size) -> Self:
         """Down to `low` in each dimension that is over where compaction starts."""
