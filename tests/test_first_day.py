@@ -25,7 +25,7 @@ from clew.config import Places
 from clew.installing.formats import jsonc
 from clew.installing.plugs import Plug
 from clew.installing.programs import PROGRAMS
-from clew.installing.vanished import is_passing, vanished
+from clew.installing.vanished import is_passing, mend, vanished
 from clew.installing.wiring import Installer
 from clew.testing import StrictProvider
 
@@ -257,14 +257,80 @@ def test_tools_that_a_client_starts_start_the_gateway_too(day: FirstDay) -> None
         plugin.stdin.close()
 
 
+GONE, HERE = ("/gone/clew",), (sys.executable, "-P", "-m", "clew")
+TOLD = [name for name, program in PROGRAMS.items() if program.starting or program.plugs]
+
+
+def wired(tmp_path: Path, name: str) -> Installer:
+    """A client whose files say all that clew writes there, with a command that is gone."""
+    installer, program = Installer(Places({"HOME": str(tmp_path)}, tmp_path)), PROGRAMS[name]
+    for kind, plugs in (
+        ("gateway", program.gateway_plugs("http://127.0.0.1:1", GONE)),
+        ("plugs", (program.plugs or _none)(GONE)),
+    ):
+        installer.install(installer.planned(program, kind, plugs))
+    return installer
+
+
 @pytest.mark.parametrize("name", [name for name, program in PROGRAMS.items() if program.gateway])
 def test_what_is_gone_is_found_in_whatever_a_client_was_given(tmp_path: Path, name: str) -> None:
-    installer, program = Installer(Places({"HOME": str(tmp_path)}, tmp_path)), PROGRAMS[name]
-    plugs = [*program.gateway_plugs("http://127.0.0.1:1", ("/gone/clew",)), *(program.plugs or _none)(("/gone/clew",))]
-    edits = [edit for plug in plugs for edit in installer.planned(program, "kind", [plug])]
-    found = [vanished(edit.record) for edit in edits if edit.record]
-    assert [["/gone/clew"]] * sum(map(bool, found)) == [programs for programs in found if programs]
-    assert any(found) == (program.starting is not None or program.plugs is not None)
+    found = vanished(wired(tmp_path, name))
+    assert {(one.client.name, one.program) for one in found} == ({(name, "/gone/clew")} if name in TOLD else set())
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("name", TOLD)
+def test_what_is_gone_is_mended_in_place_whoever_wrote_it(tmp_path: Path, name: str, known: bool) -> None:
+    """Somebody may have typed it, or edited what clew wrote."""
+    installer = wired(tmp_path, name)
+    files = [Path(record.file) for record in installer.records()]
+    if not known:
+        shutil.rmtree(installer.kept)
+    before = "".join(file.read_text() for file in files)
+    for one in vanished(installer):
+        assert mend(installer, one, HERE)
+    assert vanished(installer) == []
+    assert "/gone/clew" in before
+    text = "".join(file.read_text() for file in files)
+    assert "/gone/clew" not in text
+    assert text.count(sys.executable) >= before.count("/gone/clew") > 0
+    program = PROGRAMS[name]
+    assert installer.is_wired([*program.gateway_plugs("http://127.0.0.1:1", HERE), *(program.plugs or _none)(HERE)])
+    for record in installer.records():
+        installer.uninstall(record, installer.unplanned(record))
+    assert all(file.exists() != known for file in files)
+
+
+def test_a_path_that_somebody_wrote_into_a_clients_file_is_noticed_and_mended(tmp_path: Path) -> None:
+    installer = Installer(Places({"HOME": str(tmp_path)}, tmp_path))
+    installer.install(installer.planned(PROGRAMS["claude"], "plugs", (PROGRAMS["claude"].plugs or _none)(HERE)))
+    file, own = tmp_path / ".claude/settings.json", tmp_path / ".claude.json"
+    edited = file.read_text().replace(f'{sys.executable} -P -m clew hook claude"', '/gone/clew hook claude"', 1)
+    assert edited != file.read_text()
+    theirs = '{"hooks": [{"type": "command", "command": "/gone/mine hook me"}]}'
+    file.write_text(edited.replace('"PostToolUse": [', f'"PostToolUse": [{theirs}, ', 1))
+    server = {"command": "/gone/clew", "args": ["mcp", "--conversation", "one"]}
+    said = json.loads(own.read_text()) | {"projects": {"/here": {"mcpServers": {"clew": server}}}}
+    own.write_text(json.dumps(said))
+    found = vanished(installer)
+    assert [one.program for one in found] == ["/gone/clew", "/gone/clew"]
+    assert all(mend(installer, one, HERE) for one in found)
+    assert vanished(installer) == []
+    server = json.loads(own.read_text())["projects"]["/here"]["mcpServers"]["clew"]
+    assert server == {"command": sys.executable, "args": ["-P", "-m", "clew", "mcp", "--conversation", "one"]}
+    assert "/gone/clew" not in file.read_text()
+    for record in installer.records():
+        installer.uninstall(record, installer.unplanned(record))
+    assert json.loads(file.read_text()) == {"hooks": {"PostToolUse": [json.loads(theirs)]}}
+    assert json.loads(own.read_text()) == {"projects": said["projects"] | {"/here": {"mcpServers": {"clew": server}}}}
+
+
+def test_what_somebody_mended_by_hand_is_not_told(tmp_path: Path) -> None:
+    installer = wired(tmp_path, "codex")
+    for record in installer.records():
+        file = Path(record.file)
+        file.write_text(file.read_text().replace("/gone/clew", sys.executable))
+    assert vanished(installer) == []
 
 
 def _none(clew: tuple[str, ...]) -> tuple[Plug, ...]:

@@ -4,7 +4,7 @@ import difflib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +124,7 @@ class Installer:
                 assert edit.record is not None, "there is something to change"
                 assert edit.after is not None, "a file is written"
                 write(self.kept / f"{edit.record.name}.original", edit.original or b"")
-                write(self.kept / f"{edit.record.name}.json", json.dumps(asdict(edit.record), indent=2).encode())
+                write(self.kept / f"{edit.record.name}.json", _packed(edit.record))
                 done.append(edit)
                 write(edit.file, edit.after)
         except BadRequest:
@@ -168,6 +168,17 @@ class Installer:
         names = sorted(path.stem for path in self.kept.glob("*.json"))
         every = [record for name in names if (record := self.record(name))]
         return [record for record in every if record.client in PROGRAMS]
+
+    def retold(self, client: str, file: Path, format: TextFormat, before: bytes, after: bytes) -> None:
+        """Note that clew changed in place what it once wrote to a file, whoever edited it since."""
+        record = self.record(f"{client}-{file.name}")
+        if record is None or record.file != str(file):
+            return
+        old, new = (format.read(text_in(data)) for data in (before, after))
+        for row in record.values:
+            row["value"] = _changed(old, new, tuple(row["key"]), row["value"])
+        mark = str(checksum(after)) if record.after == checksum(before) else record.after
+        write(self.kept / f"{record.name}.json", _packed(replace(record, after=mark)))
 
     def _undone(self, record: Wired, now: bytes | None) -> tuple[bytes | None, list[str]]:
         original = self.kept / f"{record.name}.original"
@@ -244,6 +255,20 @@ class Installer:
     def _check(self, edit: FileEdit) -> None:
         if content(edit.file) != edit.before:
             raise BadRequest(f"{self.places.shown(edit.file)}: was changed meanwhile; nothing was done, try again")
+
+
+def _packed(record: Wired) -> bytes:
+    return json.dumps(asdict(record), indent=2).encode()
+
+
+def _changed(old: Any, new: Any, key: Key, value: Any) -> Any:
+    """What stands now where a file had this value, or somebody's edit of it, before it was changed in place."""
+    if key[-1] != EACH:
+        return value if found(old, key) == found(new, key) else found(new, key)
+    was, now = found(old, key[:-1]), found(new, key[:-1])
+    if not isinstance(was, list) or not isinstance(now, list) or was == now:
+        return value
+    return now[was.index(value)] if value in was else next(n for w, n in zip(was, now, strict=True) if w != n)
 
 
 def _others(record: Wired | None, kind: str) -> list[tuple[Key, Any, str]]:
