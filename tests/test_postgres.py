@@ -74,6 +74,18 @@ def test_a_newer_store_is_refused(url: str) -> None:
         open_store(url)
 
 
+async def test_a_process_that_runs_writes_nothing_once_a_newer_clew_was_at_its_tables(url: str) -> None:
+    store = open_store(url)
+    await Engine(store).prepare(Request(conversation(1, 2), session="first"))
+    change(url, "update meta set value = '999' where key = 'version'")
+    with pytest.raises(NewerFile, match="version 999"):
+        await Engine(store).prepare(Request(conversation(2, 2), session="second"))
+    with pytest.raises(NewerFile, match="version 999"):
+        await store.purge("default", [branch.id for branch in await store.branches("default")], "test")
+    assert [branch.session for branch in await store.branches("default")] == ["first"]
+    await store.close()
+
+
 @pytest.mark.parametrize("table", ["cats (name text)", "meta (x int)", "meta (key text, value bytea)"])
 def test_tables_of_somebody_else_are_refused_untouched(url: str, table: str) -> None:
     change(url, "drop schema clew cascade", "create schema clew", f"create table {table}")

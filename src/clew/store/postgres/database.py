@@ -18,6 +18,7 @@ from clew.store.postgres.opening import StoreConnection
 from clew.store.postgres.words import in_parts, split
 from clew.store.queries import statements
 from clew.store.signs import asked
+from clew.store.sqlite.opening import APPLICATION, refuse_newer
 from clew.store.waiting import Wait
 
 BEGIN = "begin isolation level read committed read write"
@@ -84,7 +85,8 @@ class PostgresDatabase:
     def transaction(self) -> Iterator[None]:
         """Each statement sees what was committed before it: whoever waited for a lock sees what it waited for."""
         with self._begun(BEGIN):
-            yield
+            with self._known_form():
+                yield
             self.connection.execute("commit")
 
     @contextmanager
@@ -93,10 +95,23 @@ class PostgresDatabase:
         try:
             with self.connection.pipeline():
                 self.connection.execute(BEGIN)
-                yield
+                with self._known_form():
+                    yield
                 self.connection.execute("commit")
         finally:
             self._roll_back()
+
+    @contextmanager
+    def _known_form(self) -> Iterator[None]:
+        """A newer clew may have brought the tables to a form in which this one cannot write: not now, nor meanwhile.
+
+        The version comes with the first answer that is read, so nobody waits for it.
+        """
+        self.ask("hold_version", application=APPLICATION)
+        found = self.later("version")
+        yield
+        [(version,)] = found()
+        refuse_newer(self.connection.place, int(version), "postgres")
 
     @contextmanager
     def trial(self) -> Iterator[None]:

@@ -7,9 +7,9 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 from psycopg.sql import SQL, Identifier
 
-from clew.errors import ForeignFile, NewerFile, NotFound, StoreError
+from clew.errors import ForeignFile, NotFound, StoreError
 from clew.store.addresses import hidden
-from clew.store.sqlite.opening import APPLICATION, migrations
+from clew.store.sqlite.opening import APPLICATION, migrations, refuse_newer
 
 OURS = b"clew"
 
@@ -58,8 +58,9 @@ class Address:
 
 
 class StoreConnection(psycopg.Connection[Any]):
-    """One that remembers how long it waits for a lock, so that it need not be told again."""
+    """One that remembers whose it is, and how long it waits for a lock, so that it need not be told again."""
 
+    place = ""
     patience = -1.0  # seconds; nobody said yet
 
 
@@ -74,8 +75,9 @@ def connect(address: Address) -> StoreConnection:
     return connection
 
 
-def configure(connection: psycopg.Connection[Any], address: Address) -> None:
+def configure(connection: StoreConnection, address: Address) -> None:
     """Let a connection be such a one."""
+    connection.place = address.place
     connection.execute(SETTINGS, [Identifier(address.schema).as_string(connection)])
 
 
@@ -121,9 +123,6 @@ def _version(connection: psycopg.Connection[Any], address: Address) -> int:
         raise ForeignFile(
             f"{address.place}: the schema {address.schema} has tables of another program; choose another database"
         )
-    version, known = int(found["version"]), len(migrations("postgres"))
-    if version > known:
-        raise NewerFile(
-            f"{address.place}: written by a newer clew (version {version}, this one knows {known}); upgrade clew"
-        )
+    version = int(found["version"])
+    refuse_newer(address.place, version, "postgres")
     return version

@@ -38,6 +38,12 @@ select pg_advisory_lock('session'::regclass::oid::int, hashtext(:branch));
 -- name: end_alone
 select pg_advisory_unlock('session'::regclass::oid::int, hashtext(:branch));
 
+-- name: hold_version
+select pg_advisory_xact_lock_shared(:application, hashtext(current_schema()));
+
+-- name: version
+select value from meta where key = 'version';
+
 -- name: check_lost
 select 0;  -- the server looks after its log itself
 

@@ -128,16 +128,16 @@ def connect(path: str, migrate: bool = False, patience: float = PATIENCE) -> sql
 
 
 @cache
-def newest() -> int:
+def newest(dialect: str = "sqlite") -> int:
     """The version of a store as this clew writes it."""
-    return len(migrations())
+    return len(migrations(dialect))
 
 
-def refuse_newer(path: str, version: int) -> None:
-    """Raise `NewerFile` where a newer clew wrote a file."""
-    known = newest()
+def refuse_newer(place: str, version: int, dialect: str = "sqlite") -> None:
+    """Raise `NewerFile` where a newer clew wrote a store."""
+    known = newest(dialect)
     if version > known:
-        raise NewerFile(f"{path}: written by a newer clew (version {version}, this one knows {known}); upgrade clew")
+        raise NewerFile(f"{place}: written by a newer clew (version {version}, this one knows {known}); upgrade clew")
 
 
 def _migrate(db: sqlite3.Connection, path: str) -> None:
