@@ -108,6 +108,17 @@ async def test_what_is_not_signed_is_never_opened() -> None:
     assert WORD.encode() in await seals.opened("default", json.dumps(asking(item)).encode(), room)
 
 
+async def test_how_many_seals_are_not_clews_is_told_and_nothing_where_all_are(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    own, others, room = Seals(b"secret"), Seals(b"another"), Unpacker(1_000_000, "it", "take less")
+    mine, theirs = (seals.sealed("default", WORD) for seals in (own, others))
+    for items, told in (([mine], []), ([mine, mine], []), ([mine, theirs], [1]), ([theirs, mine, theirs], [2])):
+        caplog.clear()
+        assert WORD.encode() in await own.opened("default", json.dumps(asking(*items)).encode(), room)
+        assert [record.args for record in caplog.records] == [(number,) for number in told]
+
+
 def test_what_is_not_signed_goes_on_as_it_came() -> None:
     bomb = base64.b64encode(zlib.compress(b"a" * (1 << 20))).decode()
     items = [{"type": "compaction", "id": f"c{n}", "encrypted_content": f"clew-log-1:{bomb}"} for n in range(20)]

@@ -172,6 +172,13 @@ def test_a_value_alone_on_its_line_is_masked_whole() -> None:
         assert kept(secret, masked(f"user: me\n{name}{secret}\nport: 1")) == []
 
 
+@pytest.mark.parametrize("before", ["DB_PASSWORD=", "mysql --password "])
+def test_where_no_code_can_stand_only_the_name_of_a_variable_is_no_password(before: str) -> None:
+    for value, is_one in (("SESAME", True), ("open_sesame", True), ("opensesame", True), ("OTHER_NAME", False)):
+        found = [(before + value)[secret.start : secret.stop] for secret in find(before + value)]
+        assert found == ([value] if is_one else []), value
+
+
 def test_an_item_without_secrets_is_the_same_object() -> None:
     picture = b64encode(random.Random(1).randbytes(9000)).decode()
     wire = {
