@@ -53,7 +53,7 @@ def folded(view: View, start: int = 0, stop: int = 6) -> View:
 def answered(view: View, before: View, most: int = 500) -> View:
     """What is out of view, looked up for the newest message."""
     shown = {n.id for n in before.nodes}
-    index = Index(texts(n for n in view.nodes if n.id not in shown))
+    index = Index(texts((n for n in view.nodes if n.id not in shown), own=False))
     asked = question(before)
     return before if asked is None else recalled(before, WIDE, asked, index, most)
 

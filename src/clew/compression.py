@@ -201,7 +201,8 @@ async def _fitted(step: Step, view: View, target: Target) -> View:
         hidden = [n for n in view.nodes if n.id not in shown]
         if not hidden or (asked := question(after)) is None:
             break
-        index = await asyncio.to_thread(Index, texts(newest(hidden, ITEMS_SEARCHED, SEARCHED, TEXT_SEARCHED)))
+        searched = newest(hidden, ITEMS_SEARCHED, SEARCHED, TEXT_SEARCHED)
+        index = await asyncio.to_thread(Index, texts(searched, own=False))
         left = min(most, target.limit.tokens - target.size(after).tokens)
         noted = await asyncio.to_thread(recalled, after, target, asked, index, left)
         if noted is after:

@@ -240,6 +240,12 @@ def is_moving(text: str) -> bool:
     return text.startswith(_MOVING)
 
 
+def said_or_shown(item: Item) -> tuple[VoicePart, ...]:
+    """The parts of an item that are not its client's own words, nor clew's: in results, too, clients say things."""
+    parts = _segments(item.text) if item.kind == "result" else parts_of(item)
+    return tuple(p for p in parts if p.kind not in BOILERPLATE and p.kind != "system" and p.speaker != "clew")
+
+
 def undecorated(text: str) -> str:
     """Text without what clients wrap around messages and take away again."""
     outside = "".join(text[part.start : part.stop] for part in _segments(text) if not part.kind)

@@ -110,8 +110,12 @@ async def among(
     bodies: int = BODIES,
     newest: int = NEWEST,
     characters: int = CHARACTERS,
+    own: bool = True,
 ) -> Index:
-    """Of these, what may answer a question, each with its neighbours: a call names what its result is."""
+    """Of these, what may answer a question, each with its neighbours: a call names what its result is.
+
+    `own`: also what clients say of their own.
+    """
     places = {p.content: i for i, p in enumerate(said)}  # said twice: the last time
     found = await store.search(scope, text, list(places), bodies)
     beside = [at for content in found for at in range(places[content] - 1, places[content] + 2)]
@@ -130,7 +134,7 @@ async def among(
     sizes = accumulate(len(nodes[said[at].id].item.text) for at in chosen)
     within = sorted(at for at, size in zip(chosen, sizes, strict=True) if size <= characters or at == chosen[0])
     # In a thread: it may take most of a second, for which other turns need not wait.
-    return await in_thread(lambda: Index(texts(nodes[said[at].id] for at in within), answered, now))
+    return await in_thread(lambda: Index(texts((nodes[said[at].id] for at in within), own), answered, now))
 
 
 async def beside_newest(store: Store, scope: Scope, trace: Trace, view: View, target: Target) -> View:
@@ -146,7 +150,7 @@ async def beside_newest(store: Store, scope: Scope, trace: Trace, view: View, ta
     if not away:
         return view
     try:
-        index = await among(store, scope, sought(asked.text), away, BODIES_BESIDE, 0, CHARACTERS_BESIDE)
+        index = await among(store, scope, sought(asked.text), away, BODIES_BESIDE, 0, CHARACTERS_BESIDE, False)
     except Conflict:  # it is not all there, or no longer: nobody asked for it
         return view
     return await in_thread(lambda: recalled(view, target, asked, index, most))

@@ -16,7 +16,7 @@ from clew.core.cuts import continues
 from clew.core.items import ASKING, BESIDE, SHORT, Item
 from clew.core.pointers import pointer
 from clew.core.view import Swap, View
-from clew.steps.worklog.wording import around, words
+from clew.steps.worklog.wording import around, on_one_line, sentences, words
 from clew.text.excerpts import framed
 from clew.text.passages import asks
 from clew.text.search import Index, wording
@@ -160,7 +160,7 @@ def _passages(view: View, asked: Question, index: Index) -> Iterator[QuotedPassa
     rare = {t for t in asking if 0 < sum(t in body for body in bodies) <= often}
     names = {t for t in rare if not t.isalpha()}
     least = min(1 if asks(asked.text) else TWO, len(asking))
-    seen = "\n".join(wording(n.item) for n in view.nodes) if rare else ""
+    seen = on_one_line("\n".join(wording(n.item) for n in view.nodes)) if rare else ""
     ranked, told = index.ranked(_widened(asked.text, index)) if rare else [], set[str]()
     about = {i: i for i, _ in ranked}  # for an answer, the question that it is about
     about |= {said: i for i, _ in ranked if (said := index.answer_to(i, dict(ranked))) is not None}
@@ -171,15 +171,13 @@ def _passages(view: View, asked: Question, index: Index) -> Iterator[QuotedPassa
         is_voice = source.title in VOICES
         if score < FAINT * best.setdefault(is_voice, score) or many[passage.text] >= OF_ONE:
             continue
-        body = f"{bodies[i]} {bodies[about[i]]}"
-        if not any(t in body for t in rare):
+        lines = around(source.body, [line.text for line in passage.lines]).splitlines()
+        new = [text for line in lines if _bare(line) not in told and (text := _unseen(line, seen))]
+        told.update(map(_bare, lines))
+        body = f"{on_one_line(' '.join(new)).lower()} {bodies[about[i]] if about[i] != i else ''}"
+        if not new or not any(t in body for t in rare):
             continue
         if sum(t in body for t in asking) < least and not any(t in body for t in names):
-            continue
-        lines = around(source.body, [line.text for line in passage.lines]).splitlines()
-        new = [line for line in lines if line.strip() not in seen and _bare(line) not in told]
-        told.update(map(_bare, lines))
-        if not new or not undecorated("\n".join(new)):  # clients put their marks into results, too
             continue
         many[passage.text] += 1
         text = f"{source.title} ({pointer(source.id[:SHORT])}): {words(' '.join(new), PASSAGE_CHARACTERS)}"
@@ -207,6 +205,13 @@ def family(word: str) -> str:
         return word
     short = STEM.fullmatch(word)
     return short[1] if short else word[:FAMILY]
+
+
+def _unseen(line: str, seen: str) -> str:
+    """What of a line is not in view: a stand-in may quote one sentence of many."""
+    if on_one_line(line) in seen:
+        return ""
+    return " ".join(sentence for sentence in sentences(line) if on_one_line(sentence) not in seen)
 
 
 def _bare(line: str) -> str:

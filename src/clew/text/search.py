@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import log
 from typing import NamedTuple
 
-from clew.clients.voices import parts_of, typed
+from clew.clients.voices import VoicePart, parts_of, said_or_shown, typed
 from clew.core.bounds import TEXT_SEARCHED, unread
 from clew.core.items import SHORT, Item, Node
 from clew.core.own_tools import is_own_tool
@@ -50,11 +50,17 @@ class Found(NamedTuple):
     lines: tuple[NumberedLine, ...]
 
 
-def texts(nodes: Iterable[Node]) -> list[SearchText]:
-    """What was said, ready to be searched; a result has the call it answers as its title."""
+def texts(nodes: Iterable[Node], own: bool = True) -> list[SearchText]:
+    """What was said, ready to be searched; a result has the call it answers as its title.
+
+    Without what clients and clew say of their `own`, if nobody asks for that.
+    """
     found, calls, asked = [], dict[str, tuple[str, str]](), set[str]()
     for node in nodes:
         item, body = node.item, wording(node.item)
+        kept = None if own or item.kind == "call" else said_or_shown(item)
+        if kept is not None:
+            body = _at_their_lines(item.text, kept)
         title: str = "a program" if is_made(item) else item.role
         answers, call = calls.get(item.call_id, ("a tool", "")) if item.kind == "result" else ("", "")
         if item.call_id and (item.call_id in asked or (item.kind == "call" and is_own_tool(item.name))):
@@ -66,7 +72,7 @@ def texts(nodes: Iterable[Node]) -> list[SearchText]:
             calls[item.call_id] = f"{item.name} {words[:TITLE_CHARACTERS]}", node.id
         elif answers:
             title = f"result of {answers}"
-        said, printed = _apart(item) if title == "user" else (body, "")
+        said, printed = _apart(item, parts_of(item) if kept is None else kept) if title == "user" else (body, "")
         if said and not said.isspace():
             left = unread(len(said), TEXT_SEARCHED)
             found.append(SearchText(node.id, f"{title} ({left})" if left else title, said[:TEXT_SEARCHED], call))
@@ -75,14 +81,20 @@ def texts(nodes: Iterable[Node]) -> list[SearchText]:
     return found
 
 
-def _apart(item: Item) -> tuple[str, str]:
-    """What a person said of an item, and what a program did, each at its lines: by them it is recalled."""
-    found = [(part.speaker == "person", item.text[part.start : part.stop]) for part in parts_of(item)]
-    said, printed = (
-        "".join(text if theirs is person else "\n" * text.count("\n") for theirs, text in found)
-        for person in (True, False)
-    )
-    return said, printed
+def _apart(item: Item, parts: Sequence[VoicePart]) -> tuple[str, str]:
+    """What a person said of an item, and what a program did."""
+    by = [part.speaker == "person" for part in parts]
+    said, printed = ([p for p, theirs in zip(parts, by, strict=True) if theirs is person] for person in (True, False))
+    return _at_their_lines(item.text, said), _at_their_lines(item.text, printed)
+
+
+def _at_their_lines(text: str, parts: Sequence[VoicePart]) -> str:
+    """Parts of a text, each at its lines: by them it is recalled."""
+    found, at = list[str](), 0
+    for part in parts:
+        found += ["\n" * text.count("\n", at, part.start), text[part.start : part.stop]]
+        at = part.stop
+    return "".join(found)
 
 
 def is_made(item: Item) -> bool:
