@@ -75,6 +75,7 @@ class ClientTalk:
         self.tools = [tool_in(self.format, "shell", SHELL), *(tool_in(self.format, name, TAKES) for name in tools)]
         self.system = PI if client == "pi" else "You work."
         self.more = more
+        self.streamed = False
         self.said: list[Any] = []
 
     def body(self) -> dict[str, Any]:
@@ -97,7 +98,10 @@ class ClientTalk:
         gemini = {"role": "user", "parts": [{"text": text}]}
         self.said.append(gemini if self.format == "gemini" else {"role": "user", "content": text})
         headers = {"user-agent": self.agent, "anthropic-version": "2023-06-01"}
-        got = served.ask(PATHS[self.format], self.body(), headers)
+        path = PATHS[self.format]
+        if self.streamed and self.format == "gemini":
+            path = path.replace("generateContent", "streamGenerateContent?alt=sse")
+        got = served.ask(path, self.body(), headers)
         assert got.status == 200, got.raw
         spoken = got.spoken(self.format)
         self.said += spoken.messages
@@ -126,6 +130,52 @@ def test_through_the_gateway(client: str) -> None:
         heard = [json.dumps(h.body["tools"]) for h in served.provider.heard]
         assert len({*heard}) == 1, "the same from the first turn on"
         assert tools_of(served.provider.heard[0].body) == ["shell", "recall", "search_history"]
+
+
+class Thorough:
+    """A model that recalls one by one all that its view names when it is asked, and looks at what it is given."""
+
+    def __init__(self) -> None:
+        self.left: list[tuple[str, str]] | None = None
+        self.asked = ""
+        self.got: list[bool] = []  # whether it was an original
+
+    def __call__(self, body: Any) -> Answer:
+        text = json.dumps(body, ensure_ascii=False)
+        if QUESTION not in text:
+            return Answer("Understood.")
+        if self.left is None:
+            self.left = list(dict.fromkeys(NAMED.findall(text)))
+        else:
+            given = text.rpartition(QUESTION)[2].partition(self.asked)[2]  # behind the call
+            self.got.append("from earlier in this conversation" in given and ORIGINAL.search(given) is not None)
+        if not self.left:
+            return Answer(GOT)
+        name, self.asked = self.left.pop()
+        return Answer(calls=(Call(name, {"id": self.asked}),))
+
+
+SDKS = {  # of frameworks that talk through a gateway
+    "openai_chat": "AsyncOpenAI/Python 2.7.1",
+    "openai_responses": "OpenAI/Python 2.7.1",
+    "anthropic": "Anthropic/Python 0.72.0",
+    "gemini": "google-genai-sdk/1.49.0 gl-python/3.11.2",
+}
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("format", SDKS)
+def test_every_id_that_a_view_names_brings_its_original(format: str, streamed: bool) -> None:
+    model, settings = Thorough(), GatewaySettings(tools=True)
+    with serving(provider=StrictProvider(model), window=WINDOW, settings=settings) as served:
+        talk = ClientTalk(SDKS[format], **({"stream": True} if streamed and format != "gemini" else {}))
+        talk.format, talk.streamed = format, streamed
+        talk.tools = [tool_in(format, "shell", SHELL)]
+        fill(served, talk)
+        assert talk.ask(served, QUESTION) == GOT
+    assert len(model.got) >= 5
+    assert all(model.got)
 
 
 @pytest.mark.few(2)
