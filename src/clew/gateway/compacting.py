@@ -276,15 +276,15 @@ def _line(node: Node) -> str:
             return f"[{role}: an image or a file]"
         case "text", "assistant":
             says = "Assistant"
-        case "text", "user" | "system":
-            says = "System" if item.role == "system" else "User" if typed(item) else "A program"
+        case "text", "user":
+            says = "User" if typed(item) else "A program"
             # The client says its reminders again by itself; what it attached it does not.
             text, printed = (typed(item), attached(item)) if typed(item) else (passed_on(item), "")
         case "call", _:
             says = f"Call of {' '.join(item.name.split())}"
-        case ("result", _) | ("text", _):
+        case ("result", _) | ("text", "tool"):
             says = "Result"
-        case _:
+        case _:  # nor what it puts there as the system
             return ""
     told = [f"{says}: {_quote(text)}"] if text.strip() or item.kind != "text" else []
     return "\n".join([*told, *([f"A program: {_quote(printed)}"] if printed else [])])
