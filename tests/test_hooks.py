@@ -18,6 +18,7 @@ from clew.cli import app
 from clew.core.folders import data, store
 from clew.engine.append import Addition
 from clew.engine.engine import Engine
+from clew.hooks.pressure import TAIL, Pressure, pressure
 from clew.hooks.putting_back import BACK_CHARACTERS, dropped
 from clew.hooks.running import answer, run
 from clew.mcp.reach import Reach
@@ -92,6 +93,45 @@ def test_a_large_result_becomes_a_preview_and_its_id_recalls_it(home: Path) -> N
     assert asyncio.run(recalled(home, id)) == BIG
     line = answer("claude-status", event(home, "", context_window={"used_percentage": 43.2}))
     assert line.startswith("clew · 43% used · 1 large result folded")
+
+
+TOLD_BY_A_TOOL = {
+    "model": "gpt-4",
+    "model_context_window": 9_000,
+    "usage": {"input_tokens": 8_999},
+    "last_token_usage": {"total_tokens": 8_999},
+    "tokens": {"total": 8_999},
+}
+
+
+@pytest.mark.parametrize(
+    ("client", "line"),
+    [
+        ("claude", {"type": "user", "message": {"role": "user", "content": [TOLD_BY_A_TOOL]}}),
+        ("claude", {"type": "user", "toolUseResult": TOLD_BY_A_TOOL}),
+        ("codex", {"payload": {"type": "mcp_tool_call_end", "result": TOLD_BY_A_TOOL}}),
+        ("codex", {"payload": {"type": "function_call_output", "output": TOLD_BY_A_TOOL}}),
+    ],
+)
+def test_what_a_tool_says_of_a_window_is_not_believed(home: Path, client: str, line: dict[str, Any]) -> None:
+    said = reported(home, client)
+    before = pressure(said)
+    with Path(said["transcript_path"]).open("a") as file:
+        file.write("\n" + json.dumps(line) + "\n")
+    assert before is not None
+    assert pressure(said) == before
+
+
+def test_of_a_file_that_is_one_json_its_end_is_enough(home: Path) -> None:
+    path = home / "chat.json"
+    call = {"id": "c", "name": "x", "result": [TOLD_BY_A_TOOL], "resultDisplay": "y" * 1_000}
+    messages = [
+        {"type": "gemini", "model": "claude-sonnet-4-5", "tokens": {"total": 1_000 + n}, "toolCalls": [call]}
+        for n in range(700)
+    ]
+    path.write_text(json.dumps({"sessionId": "s", "messages": messages}, indent=2))
+    assert path.stat().st_size > TAIL
+    assert pressure({"transcript_path": str(path)}) == Pressure(200_000, 1_699)
 
 
 def test_results_of_mcp_tools_and_of_gemini_are_replaced_in_their_own_words(home: Path) -> None:

@@ -227,6 +227,17 @@ async def test_lines_are_answered_and_faults_are_told(log: SQLite) -> None:
     await log.close()
 
 
+async def test_a_window_is_a_number_and_true_is_none(log: SQLite) -> None:
+    windows = dict[str, int]()
+    talk = PluginConversations("pi", Engine(log), windows)
+    for window in (True, 0, -5, "200000", 2.5, None):
+        await talk.answer(asking("view", messages=pi_history(1)) | {"window": window})
+    assert windows == {}
+    await talk.answer(asking("view", messages=pi_history(1)))
+    assert windows == {"claude-sonnet-4-5": WINDOW}
+    await log.close()
+
+
 @pytest.mark.parametrize("client", [opencode_client, pi_client])
 def test_a_script_is_told_how_clew_is_started(client: Any) -> None:
     [text, *_] = client.plugs(("/opt/py thon", "-m", "clew"))[0].values.values()

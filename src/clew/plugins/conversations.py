@@ -56,7 +56,7 @@ class PluginConversations:
         act = acts.get(str(asked.get("act")))
         if act is None or not isinstance(asked.get("session"), str):
             raise BadRequest(f"expected `act`, one of {', '.join(acts)}, and `session`, a text")
-        if isinstance(window := asked.get("window"), int) and window > 0:
+        if type(window := asked.get("window")) is int and window > 0:  # to Python, true is 1
             self._windows[str(asked.get("model") or "")] = window
         own = asked["session"]
         if (turn := self._turns.get(own)) is None:
