@@ -194,6 +194,26 @@ async def test_a_summary_is_of_the_log_also_if_nothing_was_viewed_yet(client: st
     await log.close()
 
 
+async def test_after_a_turn_that_pi_splits_every_id_that_is_named_brings_its_original(log: SQLite) -> None:
+    """It sums up the beginning of a turn that is too long for its window, and keeps the end of it as it is."""
+    talk, whole = talking("pi", log), pi_history(12)
+    for n in (6, 12):
+        await talk.answer(asking("view", messages=pi_history(n)))
+    split = next(i for i in range(20, len(whole)) if whole[i].get("role") == "assistant")  # in mid-turn
+    told = (await talk.answer(asking("summary", messages=whole[:split])))["text"]
+    summed_up = {"role": "compactionSummary", "summary": told, "tokensBefore": 9_000, "timestamp": 99}
+    kept = [summed_up, *whole[split:]]
+    view = (await talk.answer(asking("view", messages=kept)))["messages"]
+    assert "count" in told
+    for text in (told, json.dumps(view or kept)):
+        ids = {*re.findall(r"\brecall ([0-9a-f]{10})", text)}
+        assert ids
+        for id in ids:
+            back = (await talk.answer(asking("tool", name="recall", given={"id": id})))["text"]
+            assert re.search("fact-[0-9]|count|echo", back), back[:200]
+    await log.close()
+
+
 @pytest.mark.parametrize("client", HISTORIES)
 async def test_the_newest_answer_which_no_view_has_had_is_in_the_summary_and_in_the_log(
     client: str, log: SQLite
