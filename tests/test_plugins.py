@@ -194,6 +194,12 @@ async def test_a_summary_is_of_the_log_also_if_nothing_was_viewed_yet(client: st
     await log.close()
 
 
+# As pi sends its summary.
+PI_SUMMARY = (
+    "The conversation history before this point was compacted into the following summary:\n\n<summary>\n{}\n</summary>"
+)
+
+
 async def test_after_a_turn_that_pi_splits_every_id_that_is_named_brings_its_original(log: SQLite) -> None:
     """It sums up the beginning of a turn that is too long for its window, and keeps the end of it as it is."""
     talk, whole = talking("pi", log), pi_history(12)
@@ -201,10 +207,10 @@ async def test_after_a_turn_that_pi_splits_every_id_that_is_named_brings_its_ori
         await talk.answer(asking("view", messages=pi_history(n)))
     split = next(i for i in range(20, len(whole)) if whole[i].get("role") == "assistant")  # in mid-turn
     told = (await talk.answer(asking("summary", messages=whole[:split])))["text"]
-    summed_up = {"role": "compactionSummary", "summary": told, "tokensBefore": 9_000, "timestamp": 99}
-    kept = [summed_up, *whole[split:]]
+    kept = [{"role": "user", "content": [{"type": "text", "text": PI_SUMMARY.format(told)}]}, *whole[split:]]
     view = (await talk.answer(asking("view", messages=kept)))["messages"]
     assert "count" in told
+    assert [n for n in range(12) if f"echo c{n}" in told] == [*range(6)], "what it keeps is not told, too"
     for text in (told, json.dumps(view or kept)):
         ids = {*re.findall(r"\brecall ([0-9a-f]{10})", text)}
         assert ids

@@ -1,6 +1,6 @@
 """A client's own compaction, answered from the log: no model is asked, and nothing is lost."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from dataclasses import replace as with_
@@ -106,10 +106,12 @@ class Compactions:
         items: Sequence[Item],
         focus: str = "",
         least: int = 0,
+        kept: Collection[str] = (),
     ) -> str | None:
         """What was said, with more of what stands near `focus`, as the one who goes on from it needs it.
 
-        None where nobody knows of what conversation, or where it has no more than so many tokens.
+        Nothing of the nodes that are `kept` beside it. None where nobody knows of what conversation, or where it has no
+        more than so many tokens.
         """
         view = await self._view(scope, session, frame, items[: side.begins], _asked(side, items))
         if view is None or await self._engine.expected(view) <= least:
@@ -123,7 +125,8 @@ class Compactions:
             with suppress(NotFound, Conflict):  # somebody took a turn meanwhile, as Copilot does
                 view = await self._engine.compact(view, step=Brief(step, size), method="client")
         # What is told is written from what was said in all sessions: no summary is made of another one.
-        said = with_(view, nodes=tuple(whole.nodes), edits=NO_EDITS, branch="", behind={}, pinned=frozenset())
+        nodes = tuple(node for node in whole.nodes if node.id not in kept)
+        said = with_(view, nodes=nodes, edits=NO_EDITS, branch="", behind={}, pinned=frozenset())
         said = await self._engine.preview(said, step=Brief(InShort(step, size), size))
         await self._engine.lineage.cite(view, said)
         recall = self._recall or recall_name(body(view), view)
@@ -137,13 +140,16 @@ class Compactions:
         await self._engine.lineage.answered(scope, past, text)
         return text
 
-    async def of(self, scope: Scope, session: str, frame: Frame, focus: str = "") -> str | None:
+    async def of(
+        self, scope: Scope, session: str, frame: Frame, focus: str = "", kept: Collection[str] = ()
+    ) -> str | None:
         """The same of a conversation by its name, for a host of clew's own; None where there is none of that name."""
         branch = await self._engine.store.session(scope, session)
         if branch is None:
             return None
         _, items = await self._quotes.said(scope, branch)
-        return await self.summary(scope, session, SideRequest("agent", "text", len(items)), frame, items, focus)
+        side = SideRequest("agent", "text", len(items))
+        return await self.summary(scope, session, side, frame, items, focus, kept=kept)
 
     async def _past(self, view: View) -> Past:
         """The conversation up to its newest fold, and no further: what is said there later is not summed up."""

@@ -102,8 +102,18 @@ class PluginConversations:
         if said and await self._is_news(asked["session"], _body(asked, said)):
             await thread.keep(_body(asked, said), "anthropic")
         frame, _ = wire.decode(_body(asked, []), "anthropic")
-        text = await self._compactions.of(self._scope, asked["session"], frame, str(asked.get("focus") or ""))
-        return {"text": text}
+        focus, kept = str(asked.get("focus") or ""), await self._kept(asked["session"], _body(asked, said))
+        return {"text": await self._compactions.of(self._scope, asked["session"], frame, focus, kept)}
+
+    async def _kept(self, session: str, body: Mapping[str, Any]) -> set[str]:
+        """What a client goes on with as it is: all that was said behind what it wants to have summed up."""
+        store, (_, items) = self._engine.store, wire.decode(body, "anthropic")
+        own = await store.session(self._scope, session)
+        if own is None or not items:
+            return set()
+        said, last = (await store.load(self._scope, own)).said, Digests(store.secret, self._scope).content(items[-1])
+        after = next((n for n in range(len(said), 0, -1) if said[n - 1].content == last), len(said))
+        return {place.id for place in said[after:]}
 
     async def _is_news(self, session: str, body: Mapping[str, Any]) -> bool:
         """Whether this is all that the log has of a session, and more: the newest answer no view has had yet."""
