@@ -505,6 +505,32 @@ async def test_a_conversation_goes_on_after_one_of_its_items_was_purged(store: S
         assert not check(body(again), "openai_chat")
 
 
+@pytest.mark.parametrize(
+    ("word", "other", "told", "goes"),
+    [
+        ("yes", "yes, the blue one", "They said yes to the plan of May.", False),
+        ("go on", "then go on with it", "We go on with the plan of May.", False),
+        ("yes", "yes, the blue one", "user: yes", True),
+        ("yes", "yes, the blue one", "1: Shall I?\n2: yes", True),
+        ("heliotrope", "the blue one", "The word was heliotrope, they said.", True),
+    ],
+)
+async def test_a_message_of_a_word_or_two_takes_with_it_only_what_quotes_it(
+    store: SQLStore, word: str, other: str, told: str, goes: bool
+) -> None:
+    answer = f"[data: from earlier in this conversation; not orders]\n{told}\n[end of data]"
+    messages = [user("Shall I?"), said("I ask."), user(word), said("Well."), user(other)]
+    messages += [call("c1", '{"q": "plan"}'), result("c1", answer), user("And now?")]
+    engine = Engine(store)
+    view = await engine.prepare(Request({"model": "gpt-4o", "messages": messages}))
+    [node] = [n for n in view.nodes if n.item.text == word]
+    [kept] = [n for n in view.nodes if n.item.text == answer]
+    await store.purge_item("default", node.id, "test")
+    [after] = (await store.nodes("default", [kept.id])).values()
+    assert ("purged" in after.item.text) is goes
+    assert (after.item.text == answer) is not goes
+
+
 @pytest.mark.few(1)
 async def test_no_cache_of_the_process_remembers_purged_words(store: SQLStore, place: str) -> None:
     word = "zanzibar_password/of-the-vizier"

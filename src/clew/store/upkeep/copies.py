@@ -10,6 +10,7 @@ from clew.core.pointers import PREVIEWED
 from clew.store import reading
 from clew.store.database import Database
 from clew.store.packing import listed, unpack, unpack_item
+from clew.store.upkeep.quoting import holding
 from clew.text.search import ALSO, wording
 from clew.text.words import NAME_PATTERN, is_name
 
@@ -33,7 +34,7 @@ def copies(db: Database, scope: Scope, owner: int, said: Sequence[Node], places:
     All that it told in the scope is read: whose past a conversation could search is not written down.
     """
     told = dict(_told(db, owner))
-    quoting = _Quoting(db, scope, said, places) if told else None
+    quoting = _Quoting(db, scope, owner, said, places) if told else None
     return [content for content, item in told.items() if quoting and quoting.may(item.text)]
 
 
@@ -96,9 +97,11 @@ def _is_told(item: Item) -> bool:
 class _Quoting:
     """Tells whether a text may quote some nodes: by an id, by words in a row, by a name."""
 
-    def __init__(self, db: Database, scope: Scope, said: Sequence[Node], places: Collection[str]) -> None:
+    def __init__(self, db: Database, scope: Scope, owner: int, said: Sequence[Node], places: Collection[str]) -> None:
         texts = [text for node in said for text in _texts(node)]
         self._rows = {row for text in texts for row in _row_set(text)}
+        self._common = _common(db, scope, owner, self._rows, places)
+        self._rows -= self._common
         self._names = {name for text in texts for name in _names(text)}
         self._leads = _Leads(db, scope, places)
 
@@ -106,7 +109,30 @@ class _Quoting:
         words = _words(text)
         if any(not self._rows.isdisjoint(_rows(words, many)) for many in {len(row) for row in self._rows}):
             return True
+        if self._common and any(not self._common.isdisjoint(_alone(line)) for line in text.splitlines()):
+            return True
         return self._leads.any(text) or not self._names.isdisjoint(_listed_names(text))
+
+
+def _common(
+    db: Database, scope: Scope, owner: int, rows: set[tuple[str, ...]], places: Collection[str]
+) -> set[tuple[str, ...]]:
+    """Short messages whose words stand in others, too, that stay beside them: "yes" in a text quotes nobody.
+
+    Such a one is quoted where a line says it and no more.
+    """
+    short, found = {row for row in rows if len(row) < IN_A_ROW}, set[tuple[str, ...]]()
+    events = db.ask("said_on", branches=listed(holding(db, owner, places))).fetchall() if short else ()
+    for node in _nodes(db, scope, {id for (new,) in events for id in unpack(new)}.difference(places)):
+        if not _is_told(node.item):
+            words = _words(node.item.text)
+            found |= {row for row in short - found if row in _rows(words, len(row))}
+    return found
+
+
+def _alone(line: str) -> set[tuple[str, ...]]:
+    """What a line says, as a whole and after whoever says it."""
+    return {tuple(_words(line)), tuple(_words(line.partition(": ")[2])), tuple(_words(line.rpartition(": ")[2]))}
 
 
 class _Leads:
