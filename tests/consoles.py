@@ -3,7 +3,7 @@
 A comment before a block, which readers do not see, says what is otherwise: `<!-- console: after clew demo -->` has the
 log of the demo there, `<!-- console: after ~/FILE` and lines of its own has that file, and `<!-- console: not run, it
 needs a model -->` is the reason why nobody runs it. In what is printed, `…` stands for anything; ids, times and sizes
-that are others each time count as equal.
+that are others each time count as equal, and a figure of four digits and more as long as it is true within a twentieth.
 
 python tests/consoles.py PAGE ... writes down what is printed today, as much of it as the page showed.
 """
@@ -29,6 +29,8 @@ OTHERWISE = (  # what is another each time, and what stands for it in a comparis
     (re.compile(r"\b[\d,.]+ (?:bytes|KB|MB)\b"), "SIZE"),
     (re.compile(r"[ \t]+$", re.MULTILINE), ""),
 )
+FIGURE = re.compile(r"(?:\\? )*\b(\d{1,3}(?:,\d{3})+)\b")  # with what pads its column
+ABOUT = 0.05  # what a figure of tokens may differ by from what a page shows, before the page must say another
 OTHERS = ("CLEW_", "OPENAI_", "ANTHROPIC_", "XDG_", "CLAUDE_", "CODEX_")  # variables of whoever runs the tests
 
 
@@ -71,7 +73,14 @@ def is_like(printed: str, shown: list[str]) -> bool:
     wanted = "\n".join(shown).rstrip()
     for pattern, word in OTHERWISE:
         printed, wanted = pattern.sub(word, printed), pattern.sub(word, wanted)
-    return re.fullmatch(".*".join(map(re.escape, wanted.split("…"))), printed.strip("\n"), re.DOTALL) is not None
+    pattern = ".*".join(FIGURE.sub(r" *([\\d,]+)", re.escape(part)) for part in wanted.split("…"))
+    found = re.fullmatch(pattern, printed.strip("\n"), re.DOTALL)
+    return found is not None and all(map(_is_near, FIGURE.findall(wanted), found.groups()))
+
+
+def _is_near(shown: str, printed: str) -> bool:
+    was, now = (int(figure.replace(",", "")) for figure in (shown, printed))
+    return abs(now - was) <= ABOUT * was
 
 
 class Console:

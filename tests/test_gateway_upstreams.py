@@ -191,7 +191,7 @@ class Unreadable(Broken):
 def test_a_store_that_cannot_be_read_is_a_failure_like_others(closed: bool) -> None:
     with serving(settings=GatewaySettings(closed=closed)) as served:
         engine = served.gateway._calls._methods._engine
-        engine.store = Unreadable(engine.store)
+        engine.store = engine._turns.store = Unreadable(engine.store)
         got = served.ask(CHAT, SAID)
         assert got.status == (503 if closed else 200)
         assert closed or got.headers["x-clew"].startswith("the store fails")
