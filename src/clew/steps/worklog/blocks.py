@@ -17,7 +17,8 @@ from clew.text.framing import neutral
 
 OPENING = "[work log, "  # how a block begins
 TOGETHER = 8  # blocks that become one
-MERGED = 0.7  # of what they took, without their headers
+MERGED = 0.5  # of what they took at first
+HEAD = 80  # characters of the heading of a block
 INDENT = "  "  # of a model's words
 AUTHOR = 80  # characters of the name of a model
 _MARKS = re.compile(r"[\s\[\];<>]+")
@@ -104,9 +105,12 @@ def together(some: Sequence[Block], recall: str) -> Block:
     """Several blocks as one, by the lines of most worth of all of them."""
     every, messages = list[Line](), 0
     for block in some:
-        every += _lines(block, messages)
+        every += lines_of(block, messages)
         messages += 1 + max((message for _, _, message, *_ in block.lines), default=0)
-    most = MERGED * sum(len(block.texts[block.level]) for block in some)
+    most = min(
+        MERGED * sum(len(block.texts[0]) for block in some),
+        sum(len(block.texts[-1]) for block in some) + HEAD * (len(some) - 1),
+    )
     found, left = list[Ranked](), most
     for one in ranked(every, Same(), SPARE * most):
         if len(one.line.text) <= left or not found:
@@ -115,7 +119,7 @@ def together(some: Sequence[Block], recall: str) -> Block:
     return written(some[0].first, some[-1].last, recall, found)
 
 
-def _lines(block: Block, first: int) -> Iterator[Line]:
+def lines_of(block: Block, first: int = 0) -> Iterator[Line]:
     """The lines of a block; of a model's, and of one of an earlier version, those of its shortest text."""
     for worth, who, message, text, when in block.lines:
         line = Line(who, text, 1.0, first + message, when=when)

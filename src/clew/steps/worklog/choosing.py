@@ -101,7 +101,8 @@ def cost(text: str) -> float:
 class Weights:
     """What each word of some lines weighs, by how rare it is among their messages, and by who used it."""
 
-    def __init__(self, lines: Iterable[Line]) -> None:
+    def __init__(self, lines: Iterable[Line], before: Iterable[Line] = ()) -> None:
+        """`before` are lines that were told of what came earlier: what they say is nothing rare."""
         said: dict[tuple[int, Who], set[str]] = {}
         self._having, self._spoken, self._names = Counter[str](), Counter[str](), set[str]()
         by_user, by_others = set[str](), set[str]()
@@ -115,8 +116,11 @@ class Weights:
             (by_user if who == "user" else by_others).update(words)
             if who in SPOKEN:
                 self._spoken.update(words)
-        self._shared = by_user & by_others
         self._messages = max(2, len(said))
+        for line in before:
+            self._having.update(line.words)
+            self._messages += 1
+        self._shared = by_user & by_others
         self._known: dict[str, float] = {}
 
     def __getitem__(self, word: str) -> float:
@@ -201,7 +205,7 @@ def ranked(
 
 # --- sentences of one form about different things -------------------------------------------------------------------
 
-FAMILY = 3  # lines of one form that are told as one
+FAMILY = 2  # lines of one form that are told as one: what a person asks for is told in their words
 MEMBERS = 24  # of them in one line
 _SLOT = re.compile(r"“[^”]*”|`[^`]*`|\"[^\"\n]{1,80}\"|[^\s,;:()\[\]]*\d[^\s,;()\[\]]*")
 _TIMED = re.compile(r"\W{0,2}\d\S*\W")  # such a line says when, in its place
@@ -218,13 +222,13 @@ def merged(lines: Sequence[Line]) -> list[Line]:
     families: dict[tuple[Who, float, str], list[Line]] = {}
     needed = {id(line.needs) for line in lines if line.needs}
     for line in lines:
-        if line.who == "note" or line.needs or id(line) in needed:
+        if line.who in ("user", "note") or line.needs or id(line) in needed:
             continue
         if line.who == "result" or not _TIMED.match(line.text):
             families.setdefault((line.who, line.voice, form(line.text)), []).append(line)
     told: dict[int, Line | None] = {}
     for (_, _, shape), family in families.items():
-        if len(family) >= FAMILY and len(shape) > shape.count("§") + 3:
+        if len(family) >= FAMILY and 2 * shape.count("§") <= len(shape.split()):
             for start in range(0, len(family), MEMBERS):
                 some = family[start : start + MEMBERS]
                 told |= {id(line): None for line in some}

@@ -10,24 +10,20 @@ from clew.core.bounds import TEXT_READ, ends
 from clew.core.caches import per_object
 from clew.core.items import Item, Node
 from clew.facts.sheets import sheet
-from clew.steps.shorten import parsed
 from clew.steps.worklog.choosing import DIGIT, words_of
 from clew.steps.worklog.results import WRAPPING
-from clew.steps.worklog.wording import listed, on_one_line
+from clew.steps.worklog.tables import tabled
+from clew.steps.worklog.wording import on_one_line
 
 LINES = 5  # of each result that may be told
 LINES_READ = 2_000  # of each result
 LEAST, LONGEST = 12, 300  # characters of a line that says something whole
-ROWS = 4  # of a table at least
-COLUMNS = 4  # with numbers, of which the extremes are told
-NAMES = 160  # characters of the names of columns
 RARE, COMMON = (
     3,
     0.5,
 )  # so many lines of one shape are common; in a result of which so much is common, they tell nothing
 TABLED = 3.0  # what it is worth to tell what a table has
 ASKED, USED = 2.0, 4.0  # what a line has more for each word of the open request, and for what was used later
-_NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?%?")
 _VALUE = re.compile(r"\d(?:[\d.,:/-]*\d)?")
 _NUMERAL = re.compile(r"\d+")
 _DIVIDES = re.compile(r"[\s|:+=-]*")
@@ -79,9 +75,9 @@ def lines_of(result: Node, asked: str, used: AbstractSet[str]) -> list[str]:
 def _rated(result: Item, asked: str) -> Iterator[ResultLine]:
     """The best lines of a result: of a table what it has, else what stands out, what was asked for, what has values."""
     text = ends(result.text, TEXT_READ)
-    rows = list(_rows(text))
-    if rows:
-        yield from ((TABLED, n - 2, told) for n, told in enumerate(_table(rows)))
+    table = tabled(text)
+    if table:
+        yield TABLED, -1, table
     lines = sheet(result).lines[:LINES_READ]
     shapes = [_NUMERAL.sub("0", line.text) for line in lines]
     count = Counter(shapes)
@@ -94,57 +90,10 @@ def _rated(result: Item, asked: str) -> Iterator[ResultLine]:
             continue
         if count[shape] >= RARE and common > COMMON:
             continue  # of sixty lines of one shape those are told that have another, and how many there are
-        rare = common * log(len(lines) / count[shape]) if count[shape] < RARE else 0.0
         hits = len(set(seeks.findall(line.text.lower()))) if seeks else 0
+        if table and not hits:
+            continue
+        rare = common * log(len(lines) / count[shape]) if count[shape] < RARE else 0.0
         rated.append((rare + ASKED * hits**0.5 + min(4, len(_VALUE.findall(line.text))), n, line.text))
     rated.sort(key=lambda one: (-one[0], one[1]))
     yield from rated[: 2 * LINES]
-
-
-def _rows(text: str) -> Iterator[list[str]]:
-    """The rows of a table, its head first; none if a text is no table."""
-    if text[:1] in "[{" and isinstance(value := parsed(text), list | dict):
-        yield from _records(value)
-        return
-    lines = [line.strip().strip("|") for line in text.splitlines()[:LINES_READ] if line.strip()]
-    lines = [line for line in lines if not _DIVIDES.fullmatch(line)]
-    if len(lines) <= ROWS:
-        return
-    for mark in ("|", "\t", ";", ","):
-        width = lines[0].count(mark)
-        if width and sum(line.count(mark) == width for line in lines) >= 0.8 * len(lines):
-            rows = [[cell.strip() for cell in line.split(mark)] for line in lines if line.count(mark) == width]
-            if any(_NUMBER.fullmatch(cell) for row in rows[1:] for cell in row):
-                yield from rows
-            return
-
-
-def _records(value: object) -> Iterator[list[str]]:
-    """Objects of one form as rows."""
-    if isinstance(value, dict):
-        value = next((v for v in value.values() if isinstance(v, list)), []) if len(value) <= 2 else []
-    if not isinstance(value, list) or len(value) < ROWS or not all(isinstance(one, dict) for one in value):
-        return
-    names = [name for name, cell in value[0].items() if not isinstance(cell, dict | list)]
-    yield names
-    yield from ([str(one.get(name, "")) for name in names] for one in value)
-
-
-def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """What a table has: how many rows, which columns, and the extremes of those with numbers."""
-    head, *body = rows
-    yield f"{len(body):,} rows of {listed(head, NAMES)}"
-    numbers = [n for n in range(len(head)) if _is_number(n, body)]
-    label = next((n for n in range(len(head)) if n not in numbers), 0)
-    told = list[str]()
-    for n in [n for n in numbers if n != label][:COLUMNS]:
-        column = [(float(row[n].rstrip("%").replace(",", "")), row) for row in body if _NUMBER.fullmatch(row[n])]
-        (_, least), (_, most) = min(column, key=lambda c: c[0]), max(column, key=lambda c: c[0])
-        if least[n] != most[n]:
-            told.append(f"{head[n]} from {least[n]} ({least[label]}) to {most[n]} ({most[label]})")
-    if told:
-        yield "; ".join(told)
-
-
-def _is_number(n: int, body: Sequence[Sequence[str]]) -> bool:
-    return sum(_NUMBER.fullmatch(row[n]) is not None for row in body) >= 0.8 * len(body)

@@ -12,7 +12,8 @@ from clew.core.view import View, originals
 from clew.facts.chapters import Chapter
 from clew.facts.coverage import words_in
 from clew.steps.places import first_exchange, protected
-from clew.steps.worklog.blocks import Block, blocks, standing
+from clew.steps.worklog.blocks import Block, blocks, lines_of, standing
+from clew.steps.worklog.choosing import Line
 from clew.steps.worklog.requests import WorkRequest, requests
 from clew.steps.worklog.standing import RULES_FIRST, Standing
 from clew.tokens.target import Target
@@ -62,6 +63,11 @@ class History:
         """What the reader is told before the log, word for word, and goes on being told."""
         start, stop = first_exchange(self.view.nodes)
         return "\n".join(n.item.text for n in self.view.nodes[start:stop]) if all(self.keep[start:stop]) else ""
+
+    @cached_property
+    def earlier(self) -> Sequence[Line]:
+        """The lines of the log so far."""
+        return [line for block, _ in self.old.values() for line in lines_of(block)]
 
     def tokens_of(self, span: Stretch) -> int:
         """Tokens of what stands there."""

@@ -14,7 +14,7 @@ from clew.text.quoting import speaks_for_user, unvoiced
 
 SILENT = "(nothing was said)"  # of a block in which nobody but a program spoke
 SPARE = 1.3  # times the room that a log is aimed at: a part may have no room for its lines
-LENGTHS = (0.4, 0.15)  # of its first length, for a block that gets older
+LENGTHS = (0.4,)  # of its first length, for a block that gets older
 SHORTER = 0.8  # of the length before, at most: else a length is skipped
 LEADS: dict[Who, str] = {
     "user": "The user: ",
@@ -48,9 +48,10 @@ class Log:
         between: Sequence[Sequence[WorkRequest]] = (),
         written: AbstractSet[int] = frozenset(),
         told: str = "",
+        before: Sequence[Line] = (),
     ) -> None:
         """`written` are the parts that a model has told of: only how things stand after them is read there; `told` is
-        what a reader is told anyway."""
+        what a reader is told anyway, `before` lines of what came earlier."""
         self.standing = Standing.from_json(since.to_json()) if since else Standing()
         self.parts = list[BlockPart]()
         read = reach(len(n.item.text) for nodes in parts for n in nodes)
@@ -73,6 +74,7 @@ class Log:
         corrected(self._lines)
         self._of = {id(line): n for n, part in enumerate(self.parts) for line in part.lines}
         self._told = words_of(told) | {word for rule in self.standing.held() for word in words_of(rule)}
+        self._weights = Weights(self._lines, before)
         self._ranked, self._size = list[Ranked](), 0.0
 
     def told(self, size: int, most: Sequence[int] = ()) -> list[list[Ranked]]:
@@ -80,7 +82,7 @@ class Log:
         so many."""
         if size * SPARE > self._size:
             self._size = size * SPARE
-            self._ranked = list(ranked(self._lines, Weights(self._lines), self._size, self._told))
+            self._ranked = list(ranked(self._lines, self._weights, self._size, self._told))
         found: list[list[Ranked]] = [[] for _ in self.parts]
         taken, left = [0] * len(self.parts), size
         for one in self._ranked:

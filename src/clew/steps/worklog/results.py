@@ -8,6 +8,7 @@ from clew.core.items import Item
 from clew.steps.outcome import ERROR, cause, exit_code
 from clew.steps.shorten import parsed
 from clew.steps.worklog.refusals import says_unmade, unmade
+from clew.steps.worklog.tables import tabled
 from clew.steps.worklog.wording import on_one_line, words
 from clew.text.quoting import TOOL, quoted
 
@@ -52,7 +53,7 @@ def _outcome(said: str, ok: bool, result: Item | None, given: str) -> str:
     """Of data its values, of what failed the error and its count, else the count, else the last line."""
     said = "" if is_passing(said) else lasting(said)  # clients put reminders beside what a tool says
     if said[:1] in "{[" and isinstance(value := parsed(said), dict | list):
-        return values(value, given)
+        return tabled(said) or values(value, given)
     if not said.strip() or _EMPTY.match(said.strip()):
         return ""
     lines = list(telling(said))
@@ -66,6 +67,8 @@ def _outcome(said: str, ok: bool, result: Item | None, given: str) -> str:
         return told or (f"exit code {code}" if code else "")
     if not lines:
         return ""
+    if table := tabled(said):
+        return table
     if len(lines) <= 2:
         return "; ".join(filter(None, map(_short, lines)))
     wrong = [s for s in lines if ERROR.search(s)]  # in an output that has many such words they say nothing

@@ -48,7 +48,7 @@ class BlockWriter:
         originals = [self.view.originals(*span) for span in spans]
         chapters = [history.chapters.get(span) for span in spans]
         told_of = {n for n, one in enumerate(chapters) if one}
-        log = Log(originals, history.since(spans), history.between(spans), told_of, history.known)
+        log = Log(originals, history.since(spans), history.between(spans), told_of, history.known, history.earlier)
         carries = spans[-1][0] > max(old, default=-1)  # the last of them is the last block of all
         told = {*old, *(at for span in spans for at in range(*span))}
         self.anew = None if carries else history.read(told, max(told) + 1)
