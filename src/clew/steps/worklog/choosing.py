@@ -98,11 +98,12 @@ def cost(text: str) -> float:
     return len(text) if text.isascii() else len(text) + 2 * sum(map(len, SIGNS.findall(text)))
 
 
-class Weights:
+class Weights(dict[str, float]):
     """What each word of some lines weighs, by how rare it is among their messages, and by who used it."""
 
     def __init__(self, lines: Iterable[Line], before: Iterable[Line] = ()) -> None:
         """`before` are lines that were told of what came earlier: what they say is nothing rare."""
+        super().__init__()
         said: dict[tuple[int, Who], set[str]] = {}
         self._having, self._spoken, self._names = Counter[str](), Counter[str](), set[str]()
         by_user, by_others = set[str](), set[str]()
@@ -121,13 +122,10 @@ class Weights:
             self._having.update(line.words)
             self._messages += 1
         self._shared = by_user & by_others
-        self._known: dict[str, float] = {}
 
-    def __getitem__(self, word: str) -> float:
-        known = self._known.get(word)
-        if known is None:
-            known = self._known[word] = self._of(word)
-        return known
+    def __missing__(self, word: str) -> float:
+        self[word] = weight = self._of(word)
+        return weight
 
     def _of(self, word: str) -> float:
         having = max(1, self._having[word])
@@ -142,16 +140,16 @@ class Weights:
         return weight * VALUE if named else weight
 
 
-class Same:
+class Same(dict[str, float]):
     """All words weigh the same: those of lines that were chosen before, whose worth is known."""
 
-    def __getitem__(self, word: str) -> float:
+    def __missing__(self, word: str) -> float:
         return 1.0
 
 
 def ranked(
     lines: Sequence[Line],
-    weights: Weights | Same,
+    weights: dict[str, float],
     size: float,
     told: AbstractSet[str] = frozenset(),
 ) -> Iterator[Ranked]:
@@ -167,15 +165,22 @@ def ranked(
     share = [of_message * (USERS if line.who == "user" else 1) for line in lines]
     for n, line in enumerate(lines):
         line.at = n
-    seen, chosen, used = set(told), set[int](), 0.0
+    chosen, used = set[int](), 0.0
+    having: dict[str, list[int]] = {}  # the lines with each word that is not told yet
+    for n, line in enumerate(lines):
+        for word in line.words - told:
+            having.setdefault(word, []).append(n)
+    fresh = [TOLD * sum([weights[word] for word in line.words & told]) for line in lines]
+    for word, found in having.items():
+        weight = weights[word]
+        for n in found:
+            fresh[n] += weight
 
     def worth(n: int) -> float:
-        line, message = lines[n], place[n]
-        words, taken = line.words, line.cost
+        line, message, new, taken = lines[n], place[n], fresh[n], lines[n].cost
         needs = line.needs
-        if needs is not None and needs.at not in chosen:
-            words, taken = words | needs.words, taken + needs.cost
-        new = sum([weights[word] * (TOLD if word in seen else 1.0) for word in words])
+        if needs is not None and needs.at >= 0 and needs.at not in chosen:
+            new, taken = new + fresh[needs.at], taken + needs.cost
         stretch = message * stretches // count
         crowd = (1 + in_stretch[stretch] / shares[stretch]) * (1 + (in_message[message] / share[n]) ** STEEP)
         return float(line.voice * new / crowd / (taken + BASE) ** SOFT)
@@ -195,7 +200,10 @@ def ranked(
         for line in filter(None, (lines[n].needs, lines[n], lines[n].follow)):
             if line.at >= 0 and line.at not in chosen:
                 chosen.add(line.at)
-                seen |= line.words
+                for word in line.words:
+                    less = (1 - TOLD) * weights[word]
+                    for other in having.pop(word, ()):
+                        fresh[other] -= less
                 message = place[line.at]
                 in_stretch[message * stretches // count] += line.cost + BASE / 4
                 in_message[message] += line.cost

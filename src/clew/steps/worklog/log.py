@@ -80,7 +80,7 @@ class Log:
     def told(self, size: int, most: Sequence[int] = ()) -> list[list[Ranked]]:
         """The lines of each part in about so many characters together, those of most worth first; of each part at most
         so many."""
-        if size * SPARE > self._size:
+        if size > self._size:
             self._size = size * SPARE
             self._ranked = list(ranked(self._lines, self._weights, self._size, self._told))
         found: list[list[Ranked]] = [[] for _ in self.parts]

@@ -9,6 +9,8 @@ from clew.steps.worklog.wording import listed
 
 RESULTS = 1024  # that were read
 LINES_READ = 2_000  # of each
+MARKS = "|\t;,"  # between cells
+HEAD = 400  # characters in which one stands
 ROWS = 4  # of a table at least
 ALIKE = 0.8  # of its lines have as many cells as the first, of a column's cells are numbers
 COLUMNS = 4  # with numbers, of which the extremes are told
@@ -29,11 +31,13 @@ def _rows(text: str) -> Iterator[list[str]]:
     if text[:1] in "[{" and isinstance(value := parsed(text), list | dict):
         yield from _records(value)
         return
+    if not any(mark in text[:HEAD] for mark in MARKS):
+        return
     lines = [line.strip().strip("|") for line in text.splitlines()[:LINES_READ] if line.strip()]
     lines = [line for line in lines if not _DIVIDES.fullmatch(line)]
     if len(lines) <= ROWS:
         return
-    for mark in ("|", "\t", ";", ","):
+    for mark in MARKS:
         width = lines[0].count(mark)
         if width and sum(line.count(mark) == width for line in lines) >= ALIKE * len(lines):
             rows = [[cell.strip() for cell in line.split(mark)] for line in lines if line.count(mark) == width]
