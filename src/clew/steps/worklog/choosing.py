@@ -26,9 +26,9 @@ USE = 0.25  # more, for each time (by its logarithm) that somebody said a word: 
 ALONE = (
     0.5  # for a word that no other message has, unless somebody said it and it is a name: what matters comes up again
 )
-SHARED = 2.0  # for one that the user and somebody else have: it was taken up
-VALUE = 1.5  # for a number, a name or a title: they cannot be guessed from what stands around them
-OPAQUE = 16  # characters from which a word of letters and digits is a hash, and weighs nothing unless it comes again
+SHARED = 1.5  # for one that the user and somebody else have: it was taken up
+VALUE = 2.0  # for a number, a name or a title: they cannot be guessed from what stands around them
+OPAQUE, LONG = 16, 48  # characters from which a word of letters and digits, or any, weighs nothing unless it comes again
 BASE, SOFT = 24, 0.8  # what a line costs beside its characters; by less than its length, for a long one says more
 STRETCHES = 24  # of time, at most, that have a share each; a stretch has at least MESSAGES of these
 MESSAGES = 4
@@ -131,7 +131,7 @@ class Weights(dict[str, float]):
         having = max(1, self._having[word])
         rare = log(1 + self._messages / (COMMON * having))
         weight = rare * rare * (1 + USE * log(1 + self._spoken[word]))
-        if having == 1 and len(word) >= OPAQUE and _OPAQUE.match(word):
+        if having == 1 and (len(word) > LONG or (len(word) >= OPAQUE and _OPAQUE.match(word))):
             return 0.0
         named = word in self._names or DIGIT.search(word) is not None
         if having == 1 and not (named and self._spoken[word]):
