@@ -28,7 +28,10 @@ ALONE = (
 )
 SHARED = 1.5  # for one that the user and somebody else have: it was taken up
 VALUE = 2.0  # for a number, a name or a title: they cannot be guessed from what stands around them
-OPAQUE, LONG = 16, 48  # characters from which a word of letters and digits, or any, weighs nothing unless it comes again
+OPAQUE, LONG = (
+    16,
+    48,
+)  # characters from which a word of letters and digits, or any, weighs nothing unless it comes again
 BASE, SOFT = 24, 0.8  # what a line costs beside its characters; by less than its length, for a long one says more
 STRETCHES = 24  # of time, at most, that have a share each; a stretch has at least MESSAGES of these
 MESSAGES = 4
@@ -213,7 +216,7 @@ def ranked(
 
 # --- sentences of one form about different things -------------------------------------------------------------------
 
-FAMILY = 2  # lines of one form that are told as one: what a person asks for is told in their words
+FAMILY = 2  # lines of one form that are told as one: what a person wants is told in their words
 MEMBERS = 24  # of them in one line
 _SLOT = re.compile(r"“[^”]*”|`[^`]*`|\"[^\"\n]{1,80}\"|[^\s,;:()\[\]]*\d[^\s,;()\[\]]*")
 _TIMED = re.compile(r"\W{0,2}\d\S*\W")  # such a line says when, in its place
@@ -230,7 +233,8 @@ def merged(lines: Sequence[Line]) -> list[Line]:
     families: dict[tuple[Who, float, str], list[Line]] = {}
     needed = {id(line.needs) for line in lines if line.needs}
     for line in lines:
-        if line.who in ("user", "note") or line.needs or id(line) in needed:
+        whole = line.who == "note" or (line.who == "user" and not line.text.endswith("?"))
+        if whole or line.needs or id(line) in needed:
             continue
         if line.who == "result" or not _TIMED.match(line.text):
             families.setdefault((line.who, line.voice, form(line.text)), []).append(line)

@@ -13,7 +13,7 @@ from clew.facts.sheets import sheet
 from clew.steps.worklog.choosing import DIGIT, words_of
 from clew.steps.worklog.results import WRAPPING
 from clew.steps.worklog.tables import tabled
-from clew.steps.worklog.wording import on_one_line
+from clew.steps.worklog.wording import once
 
 LINES = 5  # of each result that may be told
 LINES_READ = 2_000  # of each result
@@ -68,7 +68,7 @@ def lines_of(result: Node, asked: str, used: AbstractSet[str]) -> list[str]:
     texts = dict[str, int]()
     for _, n, text in best:
         if len(texts) < LINES and LEAST <= len(text) <= LONGEST:
-            texts.setdefault(on_one_line(text), n)
+            texts.setdefault(once(text), n)
     return sorted(texts, key=lambda text: texts[text])
 
 

@@ -103,7 +103,7 @@ class Telling:
                 line.voice = PASTED
         for line in found[:1]:
             line.voice *= FIRST
-        if self._said and len(found) <= 2:
+        if self._said and len(found) <= 2 and not request.ask.endswith(_ASKS):
             answered = _answered(request.ask, self._said)
             for line in found[:1]:
                 line.needs = answered

@@ -190,11 +190,16 @@ def told_sentences(text: str) -> Sequence[str]:
 
 
 def _told(text: str) -> Iterator[str]:
-    for part in sentences(text):
+    for part in dict.fromkeys(sentences(text)):  # what is said twice in one text is said
         part = on_one_line(part)
         part = _CELLS.sub(" | ", part).strip(" |") if part.startswith("|") else _BULLET.sub("", part)
         if _SAYS.search(part):
             yield part
+
+
+def once(text: str) -> str:
+    """A line without the sentences that it repeats."""
+    return " ".join(dict.fromkeys(sentences(on_one_line(text))))
 
 
 def _clauses(text: str) -> Iterator[str]:
