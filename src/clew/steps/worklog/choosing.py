@@ -33,6 +33,7 @@ OPAQUE, LONG = (
     48,
 )  # characters from which a word of letters and digits, or any, weighs nothing unless it comes again
 BASE, SOFT = 24, 0.8  # what a line costs beside its characters; by less than its length, for a long one says more
+EVEN = 1e-9  # what is hardly worth less than before is worth the same
 STRETCHES = 24  # of time, at most, that have a share each; a stretch has at least MESSAGES of these
 MESSAGES = 4
 ROOM = 300  # characters of a share at least: of a few lines, so that the best of them have it
@@ -151,67 +152,75 @@ class Same(dict[str, float]):
 
 
 def ranked(
-    lines: Sequence[Line],
-    weights: dict[str, float],
-    size: float,
-    told: AbstractSet[str] = frozenset(),
+    lines: Sequence[Line], weights: dict[str, float], size: float, told: AbstractSet[str] = frozenset()
 ) -> Iterator[Ranked]:
     """The lines in the order of what each adds to those before it, until they have filled so many characters."""
-    order = {message: n for n, message in enumerate(dict.fromkeys(line.message for line in lines))}
-    count = max(1, len(order))
-    stretches = max(1, min(STRETCHES, count // MESSAGES, int(size) // ROOM))
-    whole = size / (stretches + 2 * (ENDS - 1))
-    shares = [whole * (ENDS if n in (0, stretches - 1) else 1) for n in range(stretches)]
-    in_stretch, in_message = [0.0] * stretches, [0.0] * count
-    place = [order[line.message] for line in lines]
-    of_message = max(ROOM / 2, MESSAGE_SHARE * size / count)
-    share = [of_message * (USERS if line.who == "user" else 1) for line in lines]
-    for n, line in enumerate(lines):
-        line.at = n
-    chosen, used = set[int](), 0.0
-    having: dict[str, list[int]] = {}  # the lines with each word that is not told yet
-    for n, line in enumerate(lines):
-        for word in line.words - told:
-            having.setdefault(word, []).append(n)
-    fresh = [TOLD * sum([weights[word] for word in line.words & told]) for line in lines]
-    for word, found in having.items():
-        weight = weights[word]
-        for n in found:
-            fresh[n] += weight
+    choice = _Choice(lines, weights, size, told)
+    heap = [(-choice.worth(n), n) for n in range(len(lines))]
+    heapify(heap)
+    while heap and choice.used < size:
+        before, n = heap[0]
+        now = -choice.worth(n)
+        if n in choice.chosen or now <= before + EVEN:
+            heappop(heap)
+            for line in filter(None, (lines[n].needs, lines[n], lines[n].follow) if n not in choice.chosen else ()):
+                if choice.takes(line):
+                    yield Ranked(-now, line)
+        else:
+            heapreplace(heap, (now, n))  # others were chosen since: what it adds is less
 
-    def worth(n: int) -> float:
-        line, message, new, taken = lines[n], place[n], fresh[n], lines[n].cost
-        needs = line.needs
-        if needs is not None and needs.at >= 0 and needs.at not in chosen:
-            new, taken = new + fresh[needs.at], taken + needs.cost
-        stretch = message * stretches // count
-        crowd = (1 + in_stretch[stretch] / shares[stretch]) * (1 + (in_message[message] / share[n]) ** STEEP)
+
+class _Choice:
+    """What was chosen of some lines, and what each of the others would add."""
+
+    def __init__(self, lines: Sequence[Line], weights: dict[str, float], size: float, told: AbstractSet[str]) -> None:
+        self.lines, self.weights = lines, weights
+        order = {message: n for n, message in enumerate(dict.fromkeys(line.message for line in lines))}
+        count = max(1, len(order))
+        stretches = max(1, min(STRETCHES, count // MESSAGES, int(size) // ROOM))
+        whole = size / (stretches + 2 * (ENDS - 1))
+        self._shares = [whole * (ENDS if n in (0, stretches - 1) else 1) for n in range(stretches)]
+        self._in_stretch, self._in_message = [0.0] * stretches, [0.0] * count
+        self._message = [order[line.message] for line in lines]
+        self._stretch = [message * stretches // count for message in self._message]
+        even = max(ROOM / 2, MESSAGE_SHARE * size / count)
+        self._share = [even * (USERS if line.who == "user" else 1) for line in lines]
+        self._having: dict[str, list[int]] = {}  # the lines with each word that is not told yet
+        for n, line in enumerate(lines):
+            line.at = n
+            for word in line.words - told:
+                self._having.setdefault(word, []).append(n)
+        self._new = [TOLD * sum([weights[word] for word in line.words & told]) for line in lines]
+        for word, found in self._having.items():
+            weight = weights[word]
+            for n in found:
+                self._new[n] += weight
+        self.chosen, self.used = set[int](), 0.0
+
+    def worth(self, n: int) -> float:
+        """What a line would add, for what it takes."""
+        line, new, taken = self.lines[n], self._new[n], self.lines[n].cost
+        if (needs := line.needs) is not None and needs.at >= 0 and needs.at not in self.chosen:
+            new, taken = new + self._new[needs.at], taken + needs.cost
+        stretch = self._stretch[n]
+        crowd = 1 + self._in_stretch[stretch] / self._shares[stretch]
+        crowd *= 1 + (self._in_message[self._message[n]] / self._share[n]) ** STEEP
         return float(line.voice * new / crowd / (taken + BASE) ** SOFT)
 
-    heap = [(-worth(n), n) for n in range(len(lines))]
-    heapify(heap)
-    while heap and used < size:
-        before, n = heap[0]
-        if n in chosen:
-            heappop(heap)
-            continue
-        now = -worth(n)
-        if now > before + 1e-9:
-            heapreplace(heap, (now, n))
-            continue
-        heappop(heap)
-        for line in filter(None, (lines[n].needs, lines[n], lines[n].follow)):
-            if line.at >= 0 and line.at not in chosen:
-                chosen.add(line.at)
-                for word in line.words:
-                    less = (1 - TOLD) * weights[word]
-                    for other in having.pop(word, ()):
-                        fresh[other] -= less
-                message = place[line.at]
-                in_stretch[message * stretches // count] += line.cost + BASE / 4
-                in_message[message] += line.cost
-                used += line.cost + BASE / 4
-                yield Ranked(-now, line)
+    def takes(self, line: Line) -> bool:
+        """Choose a line, unless it is chosen, or none of these."""
+        if line.at < 0 or line.at in self.chosen:
+            return False
+        self.chosen.add(line.at)
+        taken = line.cost + BASE / 4
+        self._in_stretch[self._stretch[line.at]] += taken
+        self._in_message[self._message[line.at]] += line.cost
+        self.used += taken
+        for word in line.words:
+            less = (1 - TOLD) * self.weights[word]
+            for other in self._having.pop(word, ()):
+                self._new[other] -= less
+        return True
 
 
 # --- sentences of one form about different things -------------------------------------------------------------------

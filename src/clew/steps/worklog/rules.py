@@ -62,7 +62,8 @@ _GENERALLY = re.compile(
     rf"|^only {_VERB}\b"
 )
 _ASKS_POLITELY = re.compile(
-    r"(?i)^(?:bitte|merci de|por favor|per favore|пожалуйста|prosz[ęe])\b|(?:てください|て下さい|ないでください|してほしい)。?$|^(?:请|請)"
+    r"(?i)^(?:bitte|merci de|por favor|per favore|пожалуйста|prosz[ęe])\b"
+    r"|(?:てください|て下さい|ないでください|してほしい)。?$|^(?:请|請)"
 )
 # What takes an earlier word back: who reads that word must read this, too.
 _REVOKES = re.compile(
