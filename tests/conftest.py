@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import postgres
-from amounts import MANY
+from amounts import MANY, cases
 from clew import open_store
 from clew.store.sql import SQLStore
 
@@ -40,7 +40,7 @@ CLIENT = ("openai_chat", "bytes", False)
 gc.set_threshold(200_000, 50, 50)
 
 # How long an example takes says nothing of what it shows: machines are slow, and busy.
-settings.register_profile("clew", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("clew", max_examples=cases(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("clew")
 
 

@@ -67,8 +67,8 @@ class _EndingServer(uvicorn.Server):
         state = self.server_state
         for listener in (*self.servers, *(sockets or ())):
             listener.close()
-        for connection in list(state.connections):
-            connection.shutdown()
+        for client in list(state.connections):
+            client.shutdown()
         try:
             async with asyncio.timeout(self.config.timeout_graceful_shutdown):
                 pause = 0.001
