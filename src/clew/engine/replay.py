@@ -28,7 +28,7 @@ async def replay(store: Store, scope: Scope, trace: Trace, frame: Frame, items: 
 
 
 async def counted(store: Store, scope: Scope, trace: Trace, found: Recognition) -> tuple[View, int, int] | None:
-    """What a branch that comes from the log sent last, the provider's count of it, and what we thought; None without."""
+    """What a branch that comes from the log sent last, the provider's count, and ours before; None without."""
     if not trace.reported or (said := trace.calls[-1][1]) > len(trace.said):
         return None
     sent = with_(trace, said=trace.said[:said])  # what was said since is no part of it
