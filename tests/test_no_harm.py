@@ -3,7 +3,7 @@
 import pytest
 
 from clew.testing.clients import CLIENTS
-from harming import CLAUDES, FAULTS, ROOMY, TIGHT, Harm, Trial, tried
+from harming import CLAUDES, ENDED, FAULTS, ROOMY, TIGHT, Harm, Trial, tried
 
 
 @pytest.mark.few(2)
@@ -36,4 +36,11 @@ def test_a_store_that_was_locked_is_tried_again_by_the_next_request() -> None:
     """What was folded from memory alone is not what the log has, where it was folded more than once."""
     harm = Harm()
     tried(Trial("qwen-code", 143, TIGHT, "store locked", at=5), harm)
+    assert harm.told == []
+
+
+def test_after_a_restart_what_a_provider_counted_last_still_counts() -> None:
+    """It counted more than its tokenizer explains: the rest is hidden in every request, and the log says how much."""
+    harm = Harm()
+    tried(Trial("qwen-code", 2035, TIGHT, ENDED, at=3), harm)
     assert harm.told == []
