@@ -187,7 +187,7 @@ class ChatBackend:
 
     async def conversation(self) -> Conversation:
         """What it can be asked, and what can be done with it. Raises `NotFound` before anything was said."""
-        return Conversation.of(self.engine, await self.agent.view())
+        return Conversation(self.engine, self.scope, (await self.agent.view()).branch)
 
     async def idle(self) -> Conversation:
         """The same, to be changed. Raises `Busy`."""
