@@ -19,7 +19,7 @@ from clew.errors import NotFound
 from clew.screens import diff as diffs
 from clew.screens.lines import called, count, label, moment, numbered
 from clew.sessions import chains
-from clew.sessions.conversation import NOTHING_LEAVES, Pinned
+from clew.sessions.conversation import NOTHING_LEAVES, PinEffect
 from clew.store.records import Method
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ async def pin(chat: "Chat", typed: str) -> None:
         _tell_pin(chat, await one.pin([picked], off=None))
 
 
-def _tell_pin(chat: "Chat", done: Pinned) -> None:
+def _tell_pin(chat: "Chat", done: PinEffect) -> None:
     kept = "is quoted in the window from the next request on" if done.quoted else "stays as it is from now on"
     told = "is no longer pinned" if done.off else kept
     what = done.items[0].id[:SHORT] if len(done.items) == 1 else f"Each of {len(done.items)} items"

@@ -12,7 +12,7 @@ from clew.mcp.telling import bounded, data, room
 from clew.screens.lines import called, count, dollars, moment, words
 from clew.sessions.about import About
 from clew.sessions.conversation import Conversation
-from clew.sessions.timeline import Asked, Folded
+from clew.sessions.timeline import AskedRequest, FoldedHistory
 from clew.store.records import Session
 from clew.text.excerpts import excerpt, whole
 from clew.text.framing import neutral
@@ -143,7 +143,7 @@ async def _timeline(one: Conversation, before: int | None, size: int) -> tuple[s
     """The newest of what happened, or of what came before an item, and the item that it begins with; 0: the first."""
     lines: list[str] = []
     async for happened in one.happenings(before):
-        fresh = [*(_asked(happened) if isinstance(happened, Asked) else [_folded(happened)])]
+        fresh = [*(_asked(happened) if isinstance(happened, AskedRequest) else [_folded(happened)])]
         size -= sum(len(line) + 1 for line in fresh)
         if size < 0 and lines:
             return "\n".join(reversed(lines)), happened.place + 1
@@ -151,7 +151,7 @@ async def _timeline(one: Conversation, before: int | None, size: int) -> tuple[s
     return "\n".join(reversed(lines)), 0
 
 
-def _asked(found: Asked) -> Iterator[str]:
+def _asked(found: AskedRequest) -> Iterator[str]:
     """The lines of a request, the last first: what was done for it, and what it said."""
     if found.work:
         named = ", ".join(f"{words(name, 40)} × {times}" for name, times in found.work.most_common(TOOLS_NAMED))
@@ -160,7 +160,7 @@ def _asked(found: Asked) -> Iterator[str]:
     yield f"{found.place}. {when}{found.node.id[:SHORT]}  {words(found.text, REQUEST_CHARACTERS)}"
 
 
-def _folded(found: Folded) -> str:
+def _folded(found: FoldedHistory) -> str:
     """A compaction, with the tokens of the calls before and after it."""
     began = found.session
     how = f"{began.cause} ({words(began.method, 20)})" if began else "compaction"

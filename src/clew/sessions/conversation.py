@@ -44,7 +44,7 @@ class PinnedItem(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Pinned:
+class PinEffect:
     """What a pin did: to which items, how many of them it brings back into view, and what that takes of each call."""
 
     items: tuple[Node, ...]
@@ -55,7 +55,7 @@ class Pinned:
 
 
 @dataclass(frozen=True, slots=True)
-class Forked:
+class ForkEffect:
     """A conversation that goes on from another one."""
 
     name: str
@@ -65,7 +65,7 @@ class Forked:
 
 
 @dataclass(frozen=True, slots=True)
-class Tagged:
+class TagEffect:
     """The tags of a conversation, before and after."""
 
     before: tuple[str, ...]
@@ -73,7 +73,7 @@ class Tagged:
 
 
 @dataclass(frozen=True, slots=True)
-class Archived:
+class ArchiveEffect:
     """The branches that were put out of the way, or back: a conversation, and what came of it."""
 
     branches: tuple[str, ...]
@@ -81,7 +81,7 @@ class Archived:
 
 
 @dataclass(frozen=True, slots=True)
-class Switched:
+class SwitchEffect:
     """Who decided when to compact, and who does from the next request on."""
 
     before: Method
@@ -89,7 +89,7 @@ class Switched:
 
 
 @dataclass(frozen=True, slots=True)
-class Compacted:
+class CompactEffect:
     """What a compaction came to, in tokens as the provider counts them."""
 
     before: int
@@ -234,21 +234,21 @@ class Conversation:
 
     # --- compactions --------------------------------------------------------------------------------------------------
 
-    async def compact(self, focus: str = "", step: Step | None = None, method: str = "manual") -> Compacted:
+    async def compact(self, focus: str = "", step: Step | None = None, method: str = "manual") -> CompactEffect:
         """Make the window shorter now; `preview` says what it would do."""
         view = self._view or await self.engine.reopen(self.scope, self.branch)
         before = await self.engine.expected(view)
         after = await self.engine.compact(view, focus, step, method)
-        return Compacted(before, await self.engine.expected(after), after is not view)
+        return CompactEffect(before, await self.engine.expected(after), after is not view)
 
-    async def begin(self, summary: str) -> Compacted:
+    async def begin(self, summary: str) -> CompactEffect:
         """End its session, and begin one with this summary; nothing changes where all that was said is pinned."""
         if not summary.strip():
             raise BadRequest(BLANK_SUMMARY)
         view = self._view or await self.engine.reopen(self.scope, self.branch)
         before = await self.engine.expected(view)
         after = await self.engine.begin(view, summary)
-        return Compacted(before, await self.engine.expected(after), after is not view)
+        return CompactEffect(before, await self.engine.expected(after), after is not view)
 
     async def preview(self, focus: str = "") -> Diff:
         """What a compaction would do now: what would leave the view, and what would stand there. Nothing is written."""
@@ -262,7 +262,7 @@ class Conversation:
 
     # --- other ways ---------------------------------------------------------------------------------------------------
 
-    async def fork(self, name: str, call: int | None = None, dry_run: bool = False) -> Forked:
+    async def fork(self, name: str, call: int | None = None, dry_run: bool = False) -> ForkEffect:
         """A conversation of its own that goes on from here, or from a call."""
         name = name.strip()
         _check("a name", name)
@@ -271,16 +271,16 @@ class Conversation:
         view, source = await self.view(call), await self.session()
         items = len((await self._store.load(self.scope, view.branch, view.seq)).said)
         if dry_run:
-            return Forked(name, source, items, None)
+            return ForkEffect(name, source, items, None)
         branch = await self.engine.fork(self.scope, view.branch, view.seq, name)
-        return Forked(name, source, items, (await self._store.sessions(self.scope, branch))[0])
+        return ForkEffect(name, source, items, (await self._store.sessions(self.scope, branch))[0])
 
     async def method(self) -> Method:
         """Who decides when to compact."""
         name = (await self.session()).name
         return (name and await kept_method(self._store, self.scope, name)) or self.engine.settings.method
 
-    async def switch(self, method: str, dry_run: bool = False) -> Switched:
+    async def switch(self, method: str, dry_run: bool = False) -> SwitchEffect:
         """Have it decided by clew (`auto`) or by the agent (`llm`), from the next request on."""
         session, before = await self.session(), await self.method()
         if session.name is None:
@@ -293,7 +293,7 @@ class Conversation:
         wanted: Method = "llm" if method == "llm" else "auto"
         if not dry_run:
             await keep_method(self._store, self.scope, session.name, wanted)
-        return Switched(before, wanted)
+        return SwitchEffect(before, wanted)
 
     # --- what people say of it ----------------------------------------------------------------------------------------
 
@@ -306,7 +306,7 @@ class Conversation:
         inside = {trace.quoted.get(n.id, n.id) for n in (await self.view()).nodes} if pinned else set[str]()
         return [PinnedItem(nodes[id], id in inside) for id in pinned]
 
-    async def pin(self, ids: Sequence[str], off: bool | None = False, dry_run: bool = False) -> Pinned:
+    async def pin(self, ids: Sequence[str], off: bool | None = False, dry_run: bool = False) -> PinEffect:
         """Keep what these ids are of as it is in every later view, or no longer; None: turn each pin about.
 
         The id of a stand-in pins all that it stands for. Raises `NotFound`, and `OverBudget` where too much would come
@@ -322,7 +322,7 @@ class Conversation:
         view = await self.view()
         size = (await self.engine.limits.target(self.scope, view.frame)).meter.nodes(items).tokens
         back = await self.engine.pin(view, *(node.id for node in items), off=off, dry_run=dry_run)
-        return Pinned(tuple(items), off, size, len(back.ids), back.tokens)
+        return PinEffect(tuple(items), off, size, len(back.ids), back.tokens)
 
     async def _behind(self, id: str, own: Collection[str]) -> Sequence[Node]:
         """What a stand-in stands for, if that was said here."""
@@ -331,7 +331,7 @@ class Conversation:
             raise NotFound(f"{strange[0].id[:SHORT]} is not an item of this conversation")
         return found
 
-    async def tag(self, add: Sequence[str] = (), remove: Collection[str] = (), dry_run: bool = False) -> Tagged:
+    async def tag(self, add: Sequence[str] = (), remove: Collection[str] = (), dry_run: bool = False) -> TagEffect:
         """Give it tags and take others away."""
         before = (await self.session()).tags
         add = [tag.strip() for tag in add]
@@ -342,16 +342,16 @@ class Conversation:
         tags = tuple(dict.fromkeys([*(tag for tag in before if tag not in remove), *add]))
         if tags != before and not dry_run:
             await self._store.label(self.scope, self.branch, tags=tags)
-        return Tagged(before, tags)
+        return TagEffect(before, tags)
 
-    async def archive(self, off: bool = False, dry_run: bool = False) -> Archived:
+    async def archive(self, off: bool = False, dry_run: bool = False) -> ArchiveEffect:
         """Put it out of the way with its forks and sub-agents, or bring them back; nothing is deleted."""
         chains = [c for root in conversations(await self._store.sessions(self.scope)) for c in root.all()]
         own = next((chain for chain in chains if chain.first.branch == self.branch), None)
         put = tuple(chain.first.branch for chain in own.all()) if own else (self.branch,)
         for branch in () if dry_run else put:
             await self._store.label(self.scope, branch, archived=not off)
-        return Archived(put, off)
+        return ArchiveEffect(put, off)
 
     # ------------------------------------------------------------------------------------------------------------------
 

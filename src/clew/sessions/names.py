@@ -10,7 +10,7 @@ from clew.store.records import Session
 NAMES_OFFERED = 5  # names to choose from
 
 
-class Meant(NamedTuple):
+class MeantSession(NamedTuple):
     """A conversation, by its newest session; or, if that was asked for, one of its sessions."""
 
     session: Session
@@ -22,7 +22,7 @@ def called(session: Session) -> str:
     return session.name or session.branch[:SHORT]
 
 
-def meant(name: str, sessions: Collection[Session]) -> Meant:
+def meant(name: str, sessions: Collection[Session]) -> MeantSession:
     """What a name or an id, or the beginning of one, means. Raises `NotFound`, or `Ambiguous` where it fits several.
 
     The name or the id of a conversation is all of it, as it stands; `name.3` is its third session, and so is the id
@@ -35,7 +35,7 @@ def meant(name: str, sessions: Collection[Session]) -> Meant:
         if number.isdecimal() and stem and (found := _named(stem, sessions, fits)):
             for session in sessions:
                 if (session.branch, session.number) == (found.session.branch, int(number)):
-                    return Meant(session, False)
+                    return MeantSession(session, False)
             raise NotFound(f"{stem} has {found.session.number} sessions; there is no {number}")
     raise NotFound(f"no conversation or session matches {name!r}: clew sessions lists them; or try another scope")
 
@@ -52,7 +52,7 @@ def _newest(sessions: Collection[Session]) -> Session:
     return max((s for s in sessions if s.branch == newest), key=lambda s: (s.seq, s.number))
 
 
-def _named(name: str, sessions: Collection[Session], fits: Callable[[str, str], bool]) -> Meant | None:
+def _named(name: str, sessions: Collection[Session], fits: Callable[[str, str], bool]) -> MeantSession | None:
     """The conversation of a name or an id, or the session of an id."""
     named: dict[str, list[Session]] = {}
     ids: dict[str, list[Session]] = {}
@@ -63,8 +63,8 @@ def _named(name: str, sessions: Collection[Session], fits: Callable[[str, str], 
             ids.setdefault(session.branch, []).append(session)
         elif fits(session.id, name):
             ids[session.id] = [session]
-    found = {id: Meant(_newest(those), id == those[0].branch) for id, those in ids.items()}
-    found |= {own: Meant(_newest(those), True) for own, those in named.items()}
+    found = {id: MeantSession(_newest(those), id == those[0].branch) for id, those in ids.items()}
+    found |= {own: MeantSession(_newest(those), True) for own, those in named.items()}
     if len(found) > 1:
         main = min(found, key=len)
         if all(own == main or own.startswith((f"{main}-fork-", f"{main}-subagent-")) for own in found):

@@ -9,7 +9,7 @@ from clew.engine.recall import Hit, everywhere
 from clew.engine.undo import Undone
 from clew.sessions.conversation import Conversation, NumberedCall, Within
 from clew.sessions.diffs import Diff
-from clew.sessions.names import Meant, meant
+from clew.sessions.names import MeantSession, meant
 from clew.store.records import Session
 
 __all__ = ["Diff", "Sessions"]
@@ -31,7 +31,7 @@ class Sessions:
         """Every session, newest first."""
         return await self._store.sessions(self.scope)
 
-    async def meant(self, name: str) -> Meant:
+    async def meant(self, name: str) -> MeantSession:
         """What a name means. Raises `NotFound`, or `Ambiguous` where it fits several."""
         return meant(name, await self.all())
 

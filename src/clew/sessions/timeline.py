@@ -112,7 +112,7 @@ def _largest(values: Sequence[int | None]) -> int | None:
 # --- what was asked, and what was done for it -------------------------------------------------------------------------
 
 
-class Asked(NamedTuple):
+class AskedRequest(NamedTuple):
     """A request of the user's, with what was called for it until the next one."""
 
     place: int  # among all that was said, from 1
@@ -122,7 +122,7 @@ class Asked(NamedTuple):
     at: float | None  # when it was sent; None: nobody knows
 
 
-class Folded(NamedTuple):
+class FoldedHistory(NamedTuple):
     """A compaction, with the tokens of the calls before and after it."""
 
     place: int  # of the item that it came before, from 1
@@ -132,7 +132,7 @@ class Folded(NamedTuple):
     at: float | None
 
 
-Happening = AsyncIterator[Asked | Folded]
+Happening = AsyncIterator[AskedRequest | FoldedHistory]
 
 
 async def happenings(store: Store, scope: Scope, branch: str, before: int | None = None) -> Happening:
@@ -156,14 +156,14 @@ async def happenings(store: Store, scope: Scope, branch: str, before: int | None
                 work[node.item.name] += 1
             if text := typed(node.item):
                 at = next((call.at for call in calls if call.said > place), None) if is_dated else None
-                yield Asked(place + 1, node, text, work, at)
+                yield AskedRequest(place + 1, node, text, work, at)
                 work = Counter()
             if place in folds:
                 yield _folded(folds[place], own, calls, is_dated)
 
 
-def _folded(fold: Fold, sessions: Mapping[str, Session], calls: Sequence[Call], is_dated: bool) -> Folded:
+def _folded(fold: Fold, sessions: Mapping[str, Session], calls: Sequence[Call], is_dated: bool) -> FoldedHistory:
     began = sessions.get(fold.session)
     was = next((c.predicted for c in reversed(calls) if c.seq < fold.seq), 0)
     now = next((c.predicted for c in calls if c.seq > fold.last), 0)
-    return Folded(fold.said + 1, began, was, now, began.at if began and is_dated else None)
+    return FoldedHistory(fold.said + 1, began, was, now, began.at if began and is_dated else None)

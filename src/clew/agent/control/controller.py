@@ -19,7 +19,7 @@ from clew.engine.append import Addition
 from clew.engine.cue import STATUS
 from clew.engine.engine import Engine, Request, body
 from clew.errors import Busy, ClewError, ToolError
-from clew.sessions.conversation import BLANK_SUMMARY, NOTHING_LEAVES, Compacted, Conversation, Pinned
+from clew.sessions.conversation import BLANK_SUMMARY, NOTHING_LEAVES, CompactEffect, Conversation, PinEffect
 from clew.sessions.methods import keep_method, kept_method
 from clew.steps import PRESETS
 from clew.steps.handoff import BEGUN
@@ -200,13 +200,13 @@ class ContextController:
         raise ToolError(f"{name}: expected other arguments than {', '.join(given) or 'none'}")
 
 
-def _compacted(done: Compacted) -> str:
+def _compacted(done: CompactEffect) -> str:
     if not done.changed:
         return NOTHING_LEAVES
     return f"Done: {done.before:,} tokens became {done.after:,}. What left can be recalled."
 
 
-def pinned(done: Pinned) -> str:
+def pinned(done: PinEffect) -> str:
     """What a pin came to, in words for a model."""
     if done.off:
         return f"No longer pinned: {len(done.items)} items. They leave the window when it is next compacted."
