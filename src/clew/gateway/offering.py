@@ -6,9 +6,10 @@ from typing import Any
 from clew.agent.control import ContextController
 from clew.core import rawjson
 from clew.errors import ClewError
-from clew.exchange.offering import is_answered_once, is_offerable
+from clew.exchange.offering import is_offerable
 from clew.gateway.settings import OfferedTools
 from clew.steps.handoff import NEW_SESSION
+from clew.wire.convert.demands import is_answered_once
 from clew.wire.convert.tools import declared
 
 # Clients that go on well with tools which they did not send: docs/gateway.md has what was measured, and when.

@@ -46,6 +46,10 @@ class Allowance:
             return "budget of the hour"
         return ""
 
+    def pause(self, seconds: float = COOLDOWN) -> None:
+        """The provider is busy: nobody is asked for a while."""
+        self._until = max(self._until, self.now() + seconds)
+
     def begin(self, tokens: int) -> None:
         """A call is made: it counts, whether an answer comes or not."""
         self._spent.append((self.now(), tokens))
