@@ -1,16 +1,9 @@
 """What can be said of the settings before they are read, which takes a good part of a second."""
 
-from collections.abc import Mapping
-
 from clew.config.places import Places, is_file
 
 # Settings by which a request is changed, or refused, that is far below its window.
 WATCHED = ("budget", "models", "preset", "secrets", "servers")
-
-
-def may_ask_own(env: Mapping[str, str]) -> bool:
-    """Whether the model of a conversation may be asked to write of it, as far as the environment says."""
-    return env.get("CLEW_SUMMARY_MODEL", "").strip() in ("", "own")
 
 
 def is_plain(places: Places) -> bool:

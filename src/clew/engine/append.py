@@ -116,6 +116,7 @@ class Appender:
 
     async def _look(self, request: Addition, branch: Branch, fresh: bool, incoming: Incoming, waited: bool) -> View:
         scope, trace = request.scope, branch.trace
+        branch.own = request.own or branch.own
         if not trace.seq:
             raise NotFound(f"conversation {request.session} is empty: send a user message first")
         if fresh:

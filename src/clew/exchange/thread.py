@@ -9,7 +9,6 @@ from uuid import uuid4
 
 from clew.agent.control import ContextController, SentBody
 from clew.agent.results import Outcome
-from clew.config.glance import may_ask_own
 from clew.core import folders
 from clew.core.bridge import cross
 from clew.core.items import Frame, Item, Scope
@@ -17,6 +16,7 @@ from clew.core.limits import Budget
 from clew.engine.engine import Engine, Request
 from clew.engine.settings import Settings
 from clew.errors import ClewError, SecretFound
+from clew.steps.chapters.allowance import may_ask_own
 from clew.steps.chapters.by_model import ByModel
 from clew.store.places import open_store
 from clew.store.records import Origin
