@@ -23,7 +23,8 @@ FIRST = 1.25  # times as much, for the sentence with which a request begins: mos
 CLOSING, ADVISING, SAYING = 0.65, 0.35, 0.4  # last words of work, of mere talk; what was said on the way
 SETTLED, FAILED, EDITED, DONE = 1.2, 0.9, 0.8, 0.6  # acts: out in the world, what went wrong, on files, all others
 WRITTEN = 0.9  # a sentence that was sent or noted down
-FOUND, PRINTED, READ_AGAIN = 0.7, 0.5, 0.2  # a line of a result; of a command's; of a file, which can be read again
+FOUND, PRINTED, READ_AGAIN = 0.7, 0.35, 0.2  # a line of a result; of a command's; of a file, which can be read again
+ANNOUNCING, LEADING = 0.8, 0.3  # times as much, for what is said right before an act: mostly the act tells it
 QUESTION = 0.75  # times what a person says of themselves, where people only talk
 REPORTED = 0.5  # by a program
 LOOKED = 0.2  # that something was looked at, without what it showed
@@ -83,6 +84,8 @@ class Telling:
             unread = f" ({step.unread})" if step.unread else ""
             said = self._paragraph("said", step.say, voice, unread)
             self._said = said or self._said
+            if i != last and step.acts and said:
+                said[-1].voice *= LEADING if said[-1].text.endswith((":", "：")) else ANNOUNCING
             yield from said
             yield from self._done(step, request, changed)
             for note in step.notes:
