@@ -18,7 +18,8 @@ from clew.text.words import CHUNK, JOINT, SIGNS
 
 Who = Literal["user", "said", "act", "sent", "result", "note"]
 
-SPOKEN = ("user", "said", "sent")  # by somebody, to somebody
+TALK = ("user", "said")
+SPOKEN = (*TALK, "sent")  # by somebody, to somebody
 TEXTS = 1 << 15  # of lines whose words are kept: a fold is tried with several sizes
 TOLD = 0.12  # of its weight, for a word that is told already: a second line may still say what is new of it
 COMMON = 8  # a word that an eighth of all messages have tells little, in every language
@@ -40,7 +41,6 @@ ROOM = 300  # characters of a share at least: of a few lines, so that the best o
 ENDS = 1.5  # times the share of others, for the first and the last stretch: what was wanted, and where it is now
 MESSAGE_SHARE = 3.0  # times what a message would have if all had the same: some say more than an "ok"
 STEEP = 4  # the power with which a message that had its share gives way
-USERS = 2.0  # times that, for the user's: a long task is one message
 DIGIT = re.compile(r"\d")
 _NAMED = re.compile(r"(?<=[^\s.!?:]\s)([A-Z][^\W\d_]+)|[\"“«「『《]([^\"”»」』》\n]{2,60})[\"”»」』》]")
 _OPAQUE = re.compile(r"(?=.*\d)(?=.*[a-z])[0-9a-z]+\Z")
@@ -110,7 +110,7 @@ class Weights(dict[str, float]):
         super().__init__()
         said: dict[tuple[int, Who], set[str]] = {}
         self._having, self._spoken, self._names = Counter[str](), Counter[str](), set[str]()
-        by_user, by_others = set[str](), set[str]()
+        by_user, by_others, acted = set[str](), set[str](), set[str]()
         for line in lines:
             said.setdefault((line.message, line.who), set()).update(line.words)
             self._names |= names_in(line.text)
@@ -121,11 +121,13 @@ class Weights(dict[str, float]):
             (by_user if who == "user" else by_others).update(words)
             if who in SPOKEN:
                 self._spoken.update(words)
+            elif who == "act":
+                acted |= words
         self._messages = max(2, len(said))
         for line in before:
             self._having.update(line.words)
             self._messages += 1
-        self._shared = by_user & by_others
+        self._shared, self._acted = by_user & by_others, acted
 
     def __missing__(self, word: str) -> float:
         self[word] = weight = self._of(word)
@@ -138,7 +140,7 @@ class Weights(dict[str, float]):
         if having == 1 and (len(word) > LONG or (len(word) >= OPAQUE and _OPAQUE.match(word))):
             return 0.0
         named = word in self._names or DIGIT.search(word) is not None
-        if having == 1 and not (named and self._spoken[word]):
+        if having == 1 and word not in self._acted and not (named and self._spoken[word]):
             weight *= ALONE
         weight *= SHARED if word in self._shared else 1
         return weight * VALUE if named else weight
@@ -183,8 +185,9 @@ class _Choice:
         self._in_stretch, self._in_message = [0.0] * stretches, [0.0] * count
         self._message = [order[line.message] for line in lines]
         self._stretch = [message * stretches // count for message in self._message]
-        even = max(ROOM / 2, MESSAGE_SHARE * size / count)
-        self._share = [even * (USERS if line.who == "user" else 1) for line in lines]
+        talk = len({line.message for line in lines if line.who in TALK})
+        even, spoken = (max(ROOM, MESSAGE_SHARE * size / max(1, n)) for n in (count, talk))
+        self._share = [spoken if line.who in TALK else even / 2 for line in lines]
         self._having: dict[str, list[int]] = {}  # the lines with each word that is not told yet
         for n, line in enumerate(lines):
             line.at = n

@@ -21,7 +21,7 @@ from clew.text.quoting import ASSISTANT, TOOL, code, enclosed, quoted
 USER, PASTED = 1.0, 0.5
 FIRST = 1.25  # times as much, for the sentence with which a request begins: mostly what is wanted
 CLOSING, ADVISING, SAYING = 0.65, 0.35, 0.4  # last words of work, of mere talk; what was said on the way
-SETTLED, FAILED, EDITED, DONE = 1.2, 0.9, 0.8, 0.6  # acts: out in the world, what went wrong, on files, all others
+SETTLED, FAILED, EDITED, DONE = 1.0, 0.9, 0.7, 0.5  # acts: out in the world, what went wrong, on files, all others
 WRITTEN = 0.9  # a sentence that was sent or noted down
 FOUND, PRINTED, READ_AGAIN = 0.7, 0.35, 0.2  # a line of a result; of a command's; of a file, which can be read again
 ANNOUNCING, LEADING = 0.8, 0.3  # times as much, for what is said right before an act: mostly the act tells it
