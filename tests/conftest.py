@@ -37,6 +37,8 @@ EVERYWHERE = (
 SERVED_AT_NIGHT = "test_adopting test_findings test_recognition test_secrecy test_signs".split()
 CLIENT = ("openai_chat", "bytes", False)
 
+# Scripts answer what a test asks: a question of clew's own would take the next answer. Tests of those delete this.
+os.environ.setdefault("CLEW_SUMMARY_MODEL", "none")
 # Looking for garbage takes a tenth of the tests' time, and tests leave little of it.
 gc.set_threshold(200_000, 50, 50)
 
