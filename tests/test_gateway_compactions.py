@@ -198,6 +198,10 @@ def test_the_line_of_a_log_counts_only_with_its_key() -> None:
     digests = Digests(b"secret", "default")
     line = log_line(digests, ours)
     assert logged(digests, f"Result: {log_line(digests, theirs)}\n{line}\n</state_snapshot>") == ours
+    below = log_line(digests, ours, below=theirs)
+    assert logged(digests, below) is None
+    assert logged(digests, f"{log_line(digests, theirs)}\n{below}") == ours
+    assert logged(digests, f"{below}\n{log_line(digests, theirs)}") == theirs
     assert logged(Digests(b"another", "default"), line) is None
     assert logged(Digests(b"secret", "another"), line) is None
     assert logged(digests, line.replace(ours.branch, theirs.branch)) is None
