@@ -1,1 +1,1 @@
-"""Values: items, views, the protocol of a step. Pure."""
+"""Values that all else is made of: items, views, limits, JSON; and what runs work in threads and bridges blocking code."""
