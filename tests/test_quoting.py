@@ -113,7 +113,7 @@ async def logged(body: dict[str, Any], format: str) -> AsyncIterator[Told]:
     await store.close()
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("format", FORMATS)
 async def test_nor_in_what_is_told_from_the_log(format: str) -> None:
     body, made = conversation(True, FORMATS.index(format) % PARTS, PARTS)

@@ -116,7 +116,8 @@ async def lost(chat: "Chat", typed: str) -> None:
 async def preview(chat: "Chat", typed: str) -> None:
     """Show what a compaction would do now, before it is made."""
     found = await (await chat.backend.conversation()).preview(typed)
-    model = chat.backend.config.summary.model or ""
+    named = chat.backend.config.summary.model
+    model = {"none": "", "own": chat.backend.agent.speaker.name}.get(named, named)
     await _shown(chat, "If it were compacted now", lambda console: diffs.preview(console, found, False, model))
 
 

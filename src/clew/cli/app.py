@@ -166,7 +166,7 @@ async def looking(scope: str, path: str | None) -> AsyncIterator["Sessions"]:
     config = configured()
     store = open_store(path or config.store, create=False)
     # Nothing is summed up here: no model need be at hand.
-    made = engine(replace(config, summary=replace(config.summary, model=None)), store)
+    made = engine(replace(config, summary=replace(config.summary, model="none")), store)
     try:
         yield Sessions(made, scope)
     finally:

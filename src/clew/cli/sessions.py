@@ -212,7 +212,9 @@ def preview(
     if as_json:
         echo_json(screen.as_json(found))
     else:
-        screen.preview(Console(highlight=False), found, full, configured().summary.model or "")
+        named = configured().summary.model
+        model = {"none": "", "own": "the conversation's own model"}.get(named, named)
+        screen.preview(Console(highlight=False), found, full, model)
 
 
 async def _previewed(name: str, focus: str, scope: str, path: str | None) -> "Diff":

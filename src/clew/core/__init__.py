@@ -1,1 +1,1 @@
-"""Values that all else is made of: items, views, limits, JSON; and what runs work in threads and bridges blocking code."""
+"""Values that all else is made of: items, views, limits, JSON; and threads for long work, the bridge to blocking code."""

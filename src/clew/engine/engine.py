@@ -16,6 +16,7 @@ from clew.core.view import View
 from clew.engine.append import Addition, Appender
 from clew.engine.branch import Branch
 from clew.engine.cache_marks import anchored
+from clew.engine.chapters import StoredChapters
 from clew.engine.compaction import Compactor
 from clew.engine.due import part
 from clew.engine.lineage import Lineage
@@ -29,7 +30,6 @@ from clew.engine.turns import Request, Turns
 from clew.engine.undo import Undone, undo
 from clew.errors import BadRequest, NotFound
 from clew.events import tell
-from clew.facts.chapters import Chapter
 from clew.facts.coverage import CoverageLedger, ledger, words_in
 from clew.recognition.recognise import first_branch
 from clew.steps.handoff import Handoff
@@ -61,14 +61,11 @@ class Engine:
         self.budget = budget
         self.listeners = tuple(settings.listeners)
         self.limits = ModelLimits(store, budget, settings.counter, settings.models, settings.servers)
-        self._compactor = Compactor(store, settings, self._keep_chapters)
+        self._compactor = Compactor(store, settings, StoredChapters(lambda: self._turns))
         self._turns = Turns(store, self._compactor, self.limits, settings)
         self.unanswered = self._turns.unanswered
         self._additions = Appender(self._turns)
         self.lineage = Lineage(self._turns)
-
-    async def _keep_chapters(self, scope: Scope, branch: str, chapters: Sequence[Chapter]) -> Sequence[Chapter]:
-        return await self._turns.keep_chapters(scope, branch, chapters)
 
     @property
     def settings(self) -> Settings:
@@ -232,9 +229,8 @@ class Engine:
 
     async def close(self) -> None:
         """End what goes on in the background; the store stays open, it is its owner's."""
-        if self._compactor.asking:
-            await self._compactor.asking.close()
-            await self._compactor.take_down()
+        await self._compactor.asking.close()
+        await self._compactor.take_down()
 
     async def expected(self, view: View) -> int:
         """How many tokens the provider will count in a view."""

@@ -7,12 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from clew import wire
-from clew.core.items import Frame
 from clew.errors import ClewError
-from clew.wire.convert.tools import choice_of, declared, object_at
-
-_SCHEMAS = ("json_schema", "json_object")
-_GEMINI_SCHEMAS = ("responseSchema", "response_schema", "responseJsonSchema", "response_json_schema")
+from clew.wire.convert.demands import is_answered_once, is_bound
+from clew.wire.convert.tools import declared
 
 
 def are_offerable(body: Mapping[str, Any], format: str, is_ours: Callable[[str], bool], always: bool = False) -> bool:
@@ -22,7 +19,7 @@ def are_offerable(body: Mapping[str, Any], format: str, is_ours: Callable[[str],
     """
     try:
         names = declared(body, format)
-        return _is_answered_once(body) and not any(map(is_ours, names)) and (always or _is_free(body, format))
+        return is_answered_once(body) and not any(map(is_ours, names)) and (always or _is_free(body, format))
     except ClewError:  # what is wrong with it is its provider's to say
         return False
 
@@ -35,13 +32,6 @@ def taken(body: Mapping[str, Any], format: str, is_ours: Callable[[str], bool]) 
         return []
 
 
-def _is_answered_once(body: Mapping[str, Any]) -> bool:
-    """Whether one answer comes, and now: a call of clew's in one of several could not be answered."""
-    config = object_at(body, "generationConfig") or object_at(body, "generation_config")
-    several = config.get("candidateCount", config.get("candidate_count", body.get("n")))
-    return several in (None, 1) and not body.get("background")
-
-
 def _is_free(body: Mapping[str, Any], format: str) -> bool:
     """Whether its model may call tools as it likes. Raises `ClewError` for a body that is none.
 
@@ -49,28 +39,4 @@ def _is_free(body: Mapping[str, Any], format: str) -> bool:
     call or object. Who has clew's tools by MCP gets them all the same: a server beside the client may not know which
     conversation this is.
     """
-    return bool(declared(body, format)) and not _is_bound(body, format)
-
-
-def _is_bound(body: Mapping[str, Any], format: str) -> bool:
-    """Whether the answer must be a certain call, or an object of a certain shape."""
-    choice = choice_of(_split(body, format)[0])
-    return bool(choice.only) or choice.mode == "any" or wants_object(body)
-
-
-def wants_object(body: Mapping[str, Any]) -> bool:
-    """Whether the answer must be an object of a certain shape."""
-    asked = (
-        object_at(body, "response_format"),
-        object_at(object_at(body, "text"), "format"),
-        object_at(body, "output_format"),
-        object_at(object_at(body, "output_config"), "format"),
-    )
-    if any(one.get("type") in _SCHEMAS for one in asked):
-        return True
-    config = object_at(body, "generationConfig") or object_at(body, "generation_config")
-    return any(config.get(key) for key in _GEMINI_SCHEMAS)
-
-
-def _split(body: Mapping[str, Any], format: str) -> tuple[Frame, Any]:
-    return wire.named(format).split(body)
+    return bool(declared(body, format)) and not is_bound(wire.named(format).split(body)[0], body)

@@ -29,11 +29,13 @@ from clew.gateway.methods import METHOD_HEADER, ConversationMethods
 from clew.gateway.metrics import Metrics
 from clew.gateway.native import compacted_by, with_beta
 from clew.gateway.offering import are_wanted, offerable
+from clew.gateway.own_models import OwnModels
 from clew.gateway.seals import Seals
 from clew.gateway.settings import GatewaySettings
 from clew.gateway.speakers import KnownConversation, NamedConversation, speaker
 from clew.gateway.upstreams import Upstreams, model_of
 from clew.recognition.side_requests import SideRequest, side_request
+from clew.steps.chapters.by_model import ByModel
 from clew.store.waiting import patience
 from clew.wire.requests import ApiCall, is_elsewhere
 
@@ -63,6 +65,7 @@ class ModelCalls:
         self._plain.method = self._looking.method = "llm" if is_clients else "auto"
         self._hidden = HiddenAsides(engine.store.secret)
         self.spare = SpareEngine(engine)
+        self._own_models = OwnModels(settings.body)
 
     async def answer(
         self, asked: GatewayRequest, call: ApiCall, scope: Scope, http: aiohttp.ClientSession
@@ -97,7 +100,8 @@ class ModelCalls:
         whose = KnownConversation(scope, who.name, method, origin)
         offers = method == "llm" or are_wanted(self._settings.tools, asked.headers, given)
         try:
-            return await self._fitted(call, whose, given, line, outgoing, wanted, offers)
+            own = self._own(call, whose, given, outgoing, http)
+            return await self._fitted(call, whose, given, line, outgoing, wanted, offers, own)
         except NotATurn:
             pass
         # Rare, and read anew: what is new in it does not tell what it is about.
@@ -116,6 +120,7 @@ class ModelCalls:
         outgoing: Outgoing,
         edited: ManagedRequest | None,
         offers: bool,
+        own: ByModel | None,
     ) -> GatewayReply:
         """The answer of a model to what fits its window."""
         controller, body, asides = self._plain, None, None
@@ -127,6 +132,7 @@ class ModelCalls:
         check = partial(_check_kept, summing) if self._settings.compaction == "pass" else _check
         by = outgoing.served
         thread = ManagedThread(controller, whose.name, scope=whose.scope, origin=whose.origin, check=check, served=by)
+        thread.own = own
         thread.clearing = edited.clearing if edited else None
         thread.spare = None if self._settings.closed else self.spare
         caller = Caller(lambda _: None, lambda error: error, self._failed, refused=(SecretFound, NotATurn))
@@ -143,6 +149,17 @@ class ModelCalls:
         if sent and thread.is_spared:
             return own_answers.marked(reply, own_answers.DEGRADED)
         return reply if sent else own_answers.marked(reply)
+
+    def _own(
+        self, call: ApiCall, whose: KnownConversation, given: bytes, outgoing: Outgoing, http: aiohttp.ClientSession
+    ) -> ByModel | None:
+        """The model of a conversation as one that writes chapters, where clew may ask it."""
+        if self._settings.summary != "own" or self._engine.settings.author != "own":
+            return None
+        try:
+            return self._own_models.author(whose.scope, call.format, call.model, given, outgoing, http)
+        except BadRequest:  # its provider says what is wrong
+            return None
 
     async def _overheard(self, reply: GatewayReply, whose: KnownConversation, beside: Beside) -> GatewayReply:
         try:

@@ -14,7 +14,7 @@ from uuid import uuid4
 from clew import wire
 from clew.adapters.wrapping.bedrock import BedrockKeeper
 from clew.adapters.wrapping.clients import errors_of, passable, relayed_client
-from clew.adapters.wrapping.lines import GeminiLine
+from clew.adapters.wrapping.lines import Blocking, GeminiLine
 from clew.agent.control import ContextController
 from clew.catalog.stated import served
 from clew.core import rawjson
@@ -26,8 +26,10 @@ from clew.errors import BadRequest, ClewError
 from clew.exchange.asides import Asides
 from clew.exchange.exchange import RAISED, Caller, Exchange
 from clew.exchange.offering import are_offerable, taken
+from clew.exchange.own_model import own_author
 from clew.exchange.thread import Thread, engine_at
 from clew.exchange.transport import Transport
+from clew.steps.chapters.allowance import Allowance
 from clew.store.records import Method, Origin
 from clew.wire.requests import api_call_below, is_elsewhere
 
@@ -101,6 +103,7 @@ class ClientKeeper:
         self._silent = ContextController(controller.engine, offer=False)  # for requests in which no tool can be offered
         self._silent.method = "auto"
         self._caller = Caller(self._sent, self._passable)
+        self._allowance = Allowance()  # of one client, one address and one key
         self._origin = origin
         self._plain = plain
 
@@ -143,12 +146,19 @@ class ClientKeeper:
         silent = self._asides is not None and not self._may_offer(body, format)
         controller, asides = (self._silent, None) if silent else (self.controller, self._asides)
         by = served("", request.headers.multi_items()) if format == "anthropic" else ""
-        thread = Thread(controller, self.session, scope=self.scope, origin=self._origin, served=by)
+        own = own_author(line, request, format, body, self._allowance, request.url.host) if self._asks_own else None
+        if own and own.gives_way and isinstance(line, Blocking):
+            own = None  # what blocks cannot give way
+        thread = Thread(controller, self.session, scope=self.scope, origin=self._origin, served=by, own=own)
         try:
             return await Exchange(thread, asides, line, request, format, body, self._caller).run()
         except RAISED as error:
             failure = self._passable(error)
         raise failure
+
+    @property
+    def _asks_own(self) -> bool:
+        return self.engine.settings.author == "own"
 
     def _renamed(self, line: Transport, request: Any, body: Mapping[str, Any]) -> Any:
         """A request that goes on from a response by the name that its provider knows."""
