@@ -89,7 +89,7 @@ class Thread:
 
     @own.setter
     def own(self, own: ByModel | None) -> None:
-        self._own = own if may_ask_own(os.environ) else None
+        self._own = own if may_ask_own(here().env) else None
 
     async def fit(self, body: Mapping[str, Any] | bytes, format: str | None = None) -> SentBody:
         """What to send instead of a request of the host. Raises `OverBudget`."""
