@@ -1,4 +1,7 @@
-"""The three calls a host makes: `prepare` before a model call, `observe` after it, `recall` on demand."""
+"""What a host and the faces ask of a log: views to send, what is recalled, and acts on a branch.
+
+A host needs three calls: `prepare` before a model call, `observe` after it, `recall` on demand.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_
