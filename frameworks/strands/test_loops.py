@@ -16,6 +16,8 @@ from clew.adapters.strands import Clew, SummarizingConversationManager, hosted
 from clew.steps.chapters.model import Prompt
 from clew.testing import Answer, StrictProvider
 
+pytestmark = pytest.mark.usefixtures("as_shipped")
+
 
 class Watched(AnthropicModel):
     """A model that remembers which of its clients was used on which loop."""
@@ -36,12 +38,6 @@ class Watched(AnthropicModel):
         for client, loop in self.used:
             loops.setdefault(id(client), set()).add(id(loop))
         return sum(len(of) > 1 for of in loops.values())
-
-
-@pytest.fixture(autouse=True)
-def as_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its own model is asked, as it is where nobody says otherwise."""
-    monkeypatch.delenv("CLEW_SUMMARY_MODEL")
 
 
 def noting(body: dict[str, Any]) -> Answer:
@@ -102,8 +98,6 @@ async def test_a_client_that_cannot_be_opened_anew_is_not_asked_for_notes(
 async def test_an_auxiliary_model_with_a_client_of_its_own_is_asked(provide: Any, model: Any) -> None:
     aux = provide(noting)
     served: OpenAIModel = model(aux, 100_000)  # whose client is made by hand
-    agent = Agent(
-        model=watched(provide(noting)), aux_model=served, plugins=[Clew("clew.db")], callback_handler=None
-    )
+    agent = Agent(model=watched(provide(noting)), aux_model=served, plugins=[Clew("clew.db")], callback_handler=None)
     await talk(agent)
     assert aux.heard

@@ -21,7 +21,7 @@ from clew.steps.chapters.allowance import Allowance
 from clew.steps.chapters.author import NOTHING_KNOWN, ReaderKnows
 from clew.steps.chapters.language import language_of
 from clew.steps.chapters.model import Model, Prompt, Reply
-from clew.steps.chapters.vouch import LeftOut, Vouching
+from clew.steps.chapters.vouch import LeftOut, Vouched, Vouching
 from clew.steps.worklog.fold import ChapterStretch
 from clew.steps.worklog.writing import summary
 from clew.tokens import Counter, counter_for
@@ -175,7 +175,7 @@ class _Work:
         found = [vouching.vouch(text) for text in told]
         full = found[0]
         left_out = tuple(full.left_out)
-        if full.tokens >= MANY_TOKENS and full.unfound > UNFOUND_SHARE * full.tokens:
+        if is_invented(full):
             return "invented", None, left_out
         if is_vague(full.text, nodes):
             return "vague", None, left_out
@@ -203,6 +203,11 @@ def _paid(chapter: Chapter, spent: int, price: float | None) -> Chapter:
     return Chapter(
         chapter.ids, chapter.texts, chapter.author, chapter.findings, chapter.asked, chapter.answer, spent, price
     )
+
+
+def is_invented(vouched: Vouched) -> bool:
+    """Whether so much stands nowhere that nothing of it is believed."""
+    return vouched.tokens >= MANY_TOKENS and vouched.unfound > UNFOUND_SHARE * vouched.tokens
 
 
 def is_vague(text: str, nodes: Sequence[Node]) -> bool:
