@@ -1,4 +1,5 @@
 import re
+
 """Our conversation managers in the place of Strands' own: the same where nothing is wanted, better where it is."""
 
 import logging
@@ -253,9 +254,8 @@ def test_the_auxiliary_model_writes_by_the_users_prompt(provide: Any, agent: Any
         return Answer("\n".join(f"{host}." for host in hosts) + "\nMallory lives in Atlantis-7.")
 
     main, aux = provide([Answer("Noted.")]), provide(write)
-    manager = ours.SummarizingConversationManager(
-        summarization_system_prompt="Mind the ports.", engine="clew.db", proactive_compression=True
-    )
+    told = {"preserve_recent_messages": 2, "summarization_system_prompt": "Mind the ports."}
+    manager = ours.SummarizingConversationManager(**told, engine="clew.db", proactive_compression=True)
     talking = agent(main, conversation_manager=manager, aux_model=model(aux))
     for n in range(12):
         talking(f"Turn {n}: host{n}.example has port {9000 + n}. {LONG}")

@@ -171,8 +171,7 @@ class _Work:
         own = {n.id for n in nodes}
         around = [n for n in self.known.after.nodes if n.id not in own] if follows and self.known.after else []
         vouching = Vouching(nodes, "\n".join((frame_text(self.known.frame), *self.known.titles)), around)
-        told = (answers.untold(text, self.known.told) for text in answers.lengths(reply).texts)
-        found = [vouching.vouch(text) for text in told]
+        found = [vouching.vouch(text) for text in answers.lengths(reply).without(self.known.told).texts]
         full = found[0]
         left_out = tuple(full.left_out)
         if is_invented(full):
