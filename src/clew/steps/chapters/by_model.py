@@ -48,6 +48,7 @@ class ByModel:
     prompt: str = ""  # instead of the one that ships
     seconds: float = SECONDS  # for one answer
     allowance: Allowance = field(default_factory=Allowance)
+    follows: bool = True  # it may be asked in the words of the request that was just sent, with one more message
     gives_way: bool = False  # to whatever else its server is asked: it has one answer at a time
     progress: Callable[[int, int], None] | None = None  # hears which part of how many is about to be read
 
@@ -81,6 +82,8 @@ class ByModel:
 
     def _may_follow(self, after: View, asked: ChapterStretch) -> bool:
         """Whether the request can be gone on with: the model has it in its cache, and in it all that is to be read."""
+        if not self.follows:
+            return False
         shown = {n.id for n in after.nodes}
         if after.frame.model != self.model.name or not all(n.id in shown for n in asked.nodes):
             return False
