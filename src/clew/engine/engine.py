@@ -252,11 +252,11 @@ class Engine:
         guessed = model.source == "default" and window == model.window and not isinstance(self.budget, Budget)
         return None if guessed else window
 
-    async def pin(self, view: View, *ids: str, off: bool = False) -> Back:
+    async def pin(self, view: View, *ids: str, off: bool = False, dry_run: bool = False) -> Back:
         """Keep these nodes verbatim in every later view of this branch, or no longer.
 
         What is out of view is quoted there from the next request on. Raises `NotFound` for what was not said here, and
-        `OverBudget`, with the numbers, if more would come back than there is room for.
+        `OverBudget`, with the numbers, if more would come back than there is room for. `dry_run` writes nothing.
         """
         trace = await self.store.load(view.scope, view.branch)
         ids = tuple(trace.quoted.get(id, id) for id in ids)
@@ -265,7 +265,8 @@ class Engine:
             now = await replay(self.store, view.scope, trace, view.frame, {n.id: n.item for n in view.nodes})
             target = await self.limits.target(view.scope, view.frame)
             brought = await back(self.store, with_(now, scope=view.scope), target, trace, ids)
-        await self._turns.record(view.scope, view.branch, [Pin(ids, off)])
+        if not dry_run:
+            await self._turns.record(view.scope, view.branch, [Pin(ids, off)])
         return brought
 
     async def resume(self, scope: Scope, call: Call) -> View:

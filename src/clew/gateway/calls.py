@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
-from typing import NamedTuple
 
 import aiohttp
 
@@ -40,17 +39,7 @@ from clew.recognition.proof import taken
 from clew.recognition.side_requests import SideRequest, side_request
 from clew.steps.chapters.by_model import ByModel
 from clew.store.waiting import patience
-
-# The provider has the history, and it cannot be seen.
-KEPT_ELSEWHERE = ("previous_response_id", "conversation", "cachedContent", "cached_content")
-
-
-class ModelCall(NamedTuple):
-    """What a path says of a call."""
-
-    format: str
-    model: str = ""  # where the body does not say it
-    streamed: bool | None = None  # the same
+from clew.wire.requests import ApiCall, is_elsewhere
 
 
 class ModelCalls:
@@ -81,7 +70,7 @@ class ModelCalls:
         self._own_models = OwnModels(settings.body)
 
     async def answer(
-        self, asked: GatewayRequest, call: ModelCall, scope: Scope, http: aiohttp.ClientSession
+        self, asked: GatewayRequest, call: ApiCall, scope: Scope, http: aiohttp.ClientSession
     ) -> GatewayReply:
         """What a client gets."""
         raw = await (self.seals.open(scope, asked) if call.format == "openai_responses" else asked.body())
@@ -127,7 +116,7 @@ class ModelCalls:
 
     async def _fitted(
         self,
-        call: ModelCall,
+        call: ApiCall,
         whose: KnownConversation,
         given: bytes,
         line: UpstreamLine,
@@ -165,7 +154,7 @@ class ModelCalls:
         return reply if sent else own_answers.marked(reply)
 
     def _own(
-        self, call: ModelCall, whose: KnownConversation, given: bytes, outgoing: Outgoing, http: aiohttp.ClientSession
+        self, call: ApiCall, whose: KnownConversation, given: bytes, outgoing: Outgoing, http: aiohttp.ClientSession
     ) -> ByModel | None:
         """The model of a conversation as one that writes chapters, where clew may ask it."""
         if self._settings.summary != "own" or self._engine.settings.author != "own":
@@ -188,7 +177,7 @@ class ModelCalls:
         reply: GatewayReply = line.answered(answered, line.chunks(answered))
         return reply
 
-    def _outgoing(self, asked: GatewayRequest, call: ModelCall, given: bytes, raw: bytes) -> Outgoing:
+    def _outgoing(self, asked: GatewayRequest, call: ApiCall, given: bytes, raw: bytes) -> Outgoing:
         model = call.model
         if not model and self._upstreams.needs_model(call.format):
             model = model_of(given)
@@ -201,7 +190,7 @@ class ModelCalls:
 
     # --- compactions that clients ask for -----------------------------------------------------------------------------
 
-    async def _written(self, line: UpstreamLine, outgoing: Outgoing, call: ModelCall, side: SideRequest) -> str:
+    async def _written(self, line: UpstreamLine, outgoing: Outgoing, call: ApiCall, side: SideRequest) -> str:
         """What the client's own model writes for a client that compacts; nothing where it cannot, or only in a seal."""
         if side.form == "item":
             return ""
@@ -216,7 +205,7 @@ class ModelCalls:
     async def _compacted(
         self,
         asked: GatewayRequest,
-        call: ModelCall,
+        call: ApiCall,
         scope: Scope,
         who: NamedConversation,
         beside: Beside,
@@ -269,7 +258,7 @@ class ModelCalls:
             frame, items = wire.decode(rawjson.loads(raw), "openai_responses")
         except BadRequest:  # its provider says what is wrong
             return None
-        if is_elsewhere(frame):
+        if is_elsewhere(frame.body):
             return None
         side = SideRequest("request", "item", len(items))
         text = await self._summary(scope, speaker(asked, raw).name, (side, frame, items))
@@ -314,14 +303,9 @@ def _check(frame: Frame, items: Sequence[Item]) -> None:
 
 def _check_kept(summing: list[SideRequest], frame: Frame, items: Sequence[Item]) -> None:
     """Raise it only for the latter, and for a name; what asks for a summary is put into the list."""
-    if is_elsewhere(frame):
+    if is_elsewhere(frame.body):
         raise NotATurn("its provider keeps the conversation")
     if side := side_request(frame, items):
         if not side.form:
             raise NotATurn("a name is no conversation")
         summing.append(side)
-
-
-def is_elsewhere(frame: Frame) -> bool:
-    """Whether a request goes on from a history that its provider keeps."""
-    return any(map(frame.body.get, KEPT_ELSEWHERE))

@@ -6,7 +6,6 @@ boto3 signs what it sends: there it acts in the events of a client (`clew.adapte
 """
 
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,23 +25,17 @@ from clew.engine.engine import Engine
 from clew.errors import BadRequest, ClewError
 from clew.exchange.asides import Asides
 from clew.exchange.exchange import RAISED, Caller, Exchange
-from clew.exchange.offering import is_offerable
+from clew.exchange.offering import are_offerable, taken
 from clew.exchange.own_model import own_author
 from clew.exchange.thread import Thread, engine_at
 from clew.exchange.transport import Transport
 from clew.steps.chapters.allowance import Allowance
 from clew.store.records import Method, Origin
-from clew.wire.convert.demands import is_answered_once
-from clew.wire.convert.tools import declared
+from clew.wire.requests import api_call_below, is_elsewhere
 
 __all__ = ["ClientKeeper", "wrap"]
 
 AnyClient = TypeVar("AnyClient")
-
-FORMAT_OF_PATH = {"/chat/completions": "openai_chat", "/responses": "openai_responses", "/v1/messages": "anthropic"}
-GEMINI_PATH = re.compile(r"/models/([^/:]+):(?:generate|streamGenerate)Content$")
-# The provider has the history, or its beginning, and it cannot be seen.
-ELSEWHERE = ("previous_response_id", "conversation", "thread", "cachedContent", "cached_content")
 
 log = logging.getLogger("clew")
 
@@ -141,11 +134,12 @@ class ClientKeeper:
 
     async def _ask(self, line: Transport, request: Any) -> Any:
         """What comes of a request; one that has no history goes out as it is."""
-        format, model = _format_of(request)
-        body = _read(request) if format else None
-        if format is None or body is None:
+        call = api_call_below(request.url.path) if request.method == "POST" else None
+        body = _read(request) if call and call.act == "answer" else None
+        if call is None or body is None:
             return await line.send(request)
-        if not body.get(wire.named(format).LIST) or any(map(body.get, ELSEWHERE)):
+        format, model = call.format, call.model
+        if not body.get(wire.named(format).LIST) or is_elsewhere(body):
             return await line.send(self._renamed(line, request, body))
         if model:
             line, body = GeminiLine(line, model), {"model": model, **body}
@@ -178,32 +172,15 @@ class ClientKeeper:
         self.last = view
 
     def _may_offer(self, body: Mapping[str, Any], format: str) -> bool:
-        """Whether one answer comes, and now, and who calls a tool of clew's can mean no other."""
-        if not is_answered_once(body):
-            return False
-        try:
-            taken = sorted(filter(self.controller.is_ours, declared(body, format)))
-            if not self._always and (taken or not is_offerable(body, format)):
-                return False
-        except ClewError:  # what is wrong with it is its provider's to say
-            return False
-        if taken:
-            log.warning("a request has its own tools named %s: rename them, or do not offer clew's", ", ".join(taken))
-        return not taken
+        """Whether tools of clew's can join those of a body."""
+        own = self.controller.is_ours
+        if self._always and (names := taken(body, format, own)):
+            log.warning("a request has its own tools named %s: rename them, or do not offer clew's", ", ".join(names))
+        return are_offerable(body, format, own, self._always)
 
     def _passable(self, error: ClewError) -> ClewError:
         """The error as one that is of the SDK, too: any other it takes for a broken connection, and tries again."""
         return passable(error, self._plain)
-
-
-def _format_of(request: Any) -> tuple[str | None, str]:
-    """The format of a request that asks a model something, and the model that its path names."""
-    path = request.url.path
-    if request.method != "POST":
-        return None, ""
-    if found := GEMINI_PATH.search(path):
-        return "gemini", found[1]
-    return next((format for end, format in FORMAT_OF_PATH.items() if path.endswith(end)), None), ""
 
 
 def _read(request: Any) -> Mapping[str, Any] | None:

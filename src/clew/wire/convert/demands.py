@@ -5,6 +5,7 @@ from typing import Any
 
 from clew.core.items import Frame
 from clew.wire.convert.tools import added_tools, choice_of, flat, object_at
+from clew.wire.requests import is_elsewhere
 
 _SCHEMAS = ("json_schema", "json_object")
 _GEMINI_SCHEMAS = ("responseSchema", "response_schema", "responseJsonSchema", "response_json_schema")
@@ -12,9 +13,7 @@ _GEMINI_SCHEMAS = ("responseSchema", "response_schema", "responseJsonSchema", "r
 _CALLERS = ("function", "custom", "namespace", "local_shell", "shell", "apply_patch", "tool_search")
 _CALLERS_BY_DATE = ("bash_", "text_editor_", "computer_", "memory_")  # of Anthropic's, which end with a date
 _DECLARED = ("toolSpec", "cachePoint", "functionDeclarations", "function_declarations")
-# Under these a provider runs tools, or has the history, or some of it.
-_SERVERS = ("mcp_servers", "plugins")
-_KEPT = ("previous_response_id", "conversation", "thread", "container", "cachedContent", "cached_content")
+_SERVERS = ("mcp_servers", "plugins", "container")  # under these a provider runs tools
 
 
 def is_answered_once(body: Mapping[str, Any]) -> bool:
@@ -50,7 +49,7 @@ def may_be_followed(frame: Frame) -> bool:
     Not where another answer is due than a text, where its provider would run tools, or keeps the history.
     """
     body = frame.body
-    if not is_answered_once(body) or is_bound(frame, body) or any(map(body.get, (*_SERVERS, *_KEPT))):
+    if not is_answered_once(body) or is_bound(frame, body) or is_elsewhere(body) or any(map(body.get, _SERVERS)):
         return False
     if body.get("web_search_options") is not None:  # an empty object asks for it, too
         return False
