@@ -274,8 +274,11 @@ async def test_of_many_calls_at_once_each_result_is_told_with_the_tool_it_is_of(
     calls = [
         {"id": f"c{n}", "type": "function", "function": {"name": f"read_{n}", "arguments": "{}"}} for n in range(12)
     ]
+    said: list[dict[str, Any]] = [
+        {"role": "user", "content": "Read on."},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+    ]
     results = [{"role": "tool", "tool_call_id": f"c{n}", "content": f"page {n}"} for n in range(12)]
-    said = [{"role": "user", "content": "Read on."}, {"role": "assistant", "content": None, "tool_calls": calls}]
     view = await Engine(store).prepare(asked([*said, *results]))
     trace = await store.load("default", view.branch)
     [told] = (await pins.quotes(store, view, "default", trace, [trace.said[-1].id])).values()

@@ -125,7 +125,7 @@ class Compactions:
             return None
         window = (await self._engine.limits.target(scope, view.frame)).window
         below = found.below if found else None
-        chapter = await self._chapter(view, words, frame.model) if words else None
+        chapter = await self._chapter(view, words, frame.model) if words and not below else None
         step = briefed(self._engine.settings.step, focus, [chapter] if chapter else ())
         share, shortest, longest = LENGTHS["brief" if side.form == "brief" or chapter or below else "full"]
         size = min(longest, max(shortest, int(share * window)))
@@ -172,7 +172,8 @@ class Compactions:
     async def noted(self, scope: Scope, session: str | None, beside: Beside, words: str) -> None:
         """Have what a client's model wrote as a chapter of the conversation that it sums up, if it is known which."""
         side, frame, items = beside
-        if view := await self._view(scope, session, frame, items[: side.begins], _asked(side, items)):
+        view, found = await self._view(scope, session, frame, items[: side.begins], _asked(side, items))
+        if view and not (found and found.below):  # of a part of a turn, they do not tell all that is in view
             await self._chapter(view, words, frame.model)
 
     async def _chapter(self, view: View, words: str, model: str) -> Chapter | None:
