@@ -147,7 +147,7 @@ class Compactions:
         if found:
             self._quotes.summed_up(scope, found, past)
         parts = [
-            chapter.texts[0] if chapter else "",
+            chapter.texts[0] if chapter else words if below else "",
             chapter.findings[0] if chapter else "",
             "" if below else accounted(whole.account, size),
             told(with_names(said, recall), size),
