@@ -9,7 +9,7 @@ import pytest
 from clew.core.items import Item
 from clew.steps.worklog.acts import act_of, command_act
 from clew.steps.worklog.changes import change, patched
-from clew.steps.worklog.choosing import Line, Weights, merged, ranked
+from clew.steps.worklog.choosing import LogLine, Weights, merged, ranked
 from clew.steps.worklog.refusals import REFUSED_HEADING
 from clew.steps.worklog.requests import WorkRequest, WorkStep, requests
 from clew.steps.worklog.standing import Standing
@@ -79,29 +79,33 @@ def test_texts_are_cut_between_words() -> None:
     )
 
 
-def told(lines: list[Line], size: int) -> list[str]:
+def told(lines: list[LogLine], size: int) -> list[str]:
     return [one.line.text for one in ranked(lines, Weights(lines), size)]
 
 
 def test_what_is_said_once_comes_before_what_is_said_again_and_again() -> None:
-    lines = [Line("user", f"Please look at the next page and tell me what is on page {n}.", 1.0, n) for n in range(9)]
-    lines.insert(4, Line("user", "By the way, my passport expires in March.", 1.0, 9))
+    lines = [
+        LogLine("user", f"Please look at the next page and tell me what is on page {n}.", 1.0, n) for n in range(9)
+    ]
+    lines.insert(4, LogLine("user", "By the way, my passport expires in March.", 1.0, 9))
     assert told(lines, 60)[0] == "By the way, my passport expires in March."
 
 
 def test_what_was_told_is_not_told_again_and_a_message_has_its_share() -> None:
-    noise = [Line("user", f"zq{n} xv{n} wk{n} pj{n}", 1.0, 0) for n in range(60)]
+    noise = [LogLine("user", f"zq{n} xv{n} wk{n} pj{n}", 1.0, 0) for n in range(60)]
     named = (a + b for a in ("al", "bir", "ced", "dor", "el", "fin") for b in ("der", "ch", "ar", "mon", "lis", "go"))
-    talk = [Line("said", f"{n.title()} valves leak since {n}day, ask {n}son.", 0.6, i) for i, n in enumerate(named, 1)]
-    found = told([*noise, *talk, Line("said", talk[0].text, 0.6, 99)], 1_500)
+    talk = [
+        LogLine("said", f"{n.title()} valves leak since {n}day, ask {n}son.", 0.6, i) for i, n in enumerate(named, 1)
+    ]
+    found = told([*noise, *talk, LogLine("said", talk[0].text, 0.6, 99)], 1_500)
     assert sum(len(text) for text in found if text.startswith("zq")) < 500
     assert found.count(talk[0].text) == 1
 
 
 def test_lines_of_one_form_are_one_line_that_tells_what_differs() -> None:
-    lines = [Line("act", f"book vendor V{n}: {n + 300} EUR", 1.0, n) for n in range(3)]
+    lines = [LogLine("act", f"book vendor V{n}: {n + 300} EUR", 1.0, n) for n in range(3)]
     assert [line.text for line in merged(lines)] == ["book vendor V0: 300 EUR [the same of: V1 301; V2 302]"]
-    same = [Line("act", "ran `make`", 1.0, n) for n in range(3)]
+    same = [LogLine("act", "ran `make`", 1.0, n) for n in range(3)]
     assert [line.text for line in merged(same)] == ["ran `make` (3 times)"]
 
 

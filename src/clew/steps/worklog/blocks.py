@@ -9,7 +9,7 @@ from typing import Any
 from clew.core.items import LOG, STANDS, Item
 from clew.core.pointers import pointer
 from clew.core.view import View
-from clew.steps.worklog.choosing import BASE, SOFT, Line, Ranked, Same, Who, ranked
+from clew.steps.worklog.choosing import BASE, SOFT, LogLine, Ranked, Same, Who, ranked
 from clew.steps.worklog.log import LEADS, SPARE, lengths
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.wording import indented, on_one_line
@@ -103,7 +103,7 @@ def written(first: int, last: int, recall: str, found: Sequence[Ranked], continu
 
 def together(some: Sequence[Block], recall: str) -> Block:
     """Several blocks as one, by the lines of most worth of all of them."""
-    every, messages = list[Line](), 0
+    every, messages = list[LogLine](), 0
     for block in some:
         every += lines_of(block, messages)
         messages += 1 + max((message for _, _, message, *_ in block.lines), default=0)
@@ -119,21 +119,21 @@ def together(some: Sequence[Block], recall: str) -> Block:
     return written(some[0].first, some[-1].last, recall, found)
 
 
-def lines_of(block: Block, first: int = 0) -> Iterator[Line]:
+def lines_of(block: Block, first: int = 0) -> Iterator[LogLine]:
     """The lines of a block; of a model's, and of one of an earlier version, those of its shortest text."""
     for worth, who, message, text, when in block.lines:
-        line = Line(who, text, 1.0, first + message, when=when)
+        line = LogLine(who, text, 1.0, first + message, when=when)
         line.voice = worth * (line.cost + BASE) ** SOFT / max(1, len(line.words))
         yield line
     if not block.lines:
         yield from _read(block, first)
 
 
-def _read(block: Block, first: int) -> Iterator[Line]:
+def _read(block: Block, first: int) -> Iterator[LogLine]:
     """The lines of a block of which only texts were kept: a model's, or one that an earlier version wrote."""
     if block.author:
-        yield Line("note", f"by {block.name}: {on_one_line(block.texts[-1])}", 1.0, first)
+        yield LogLine("note", f"by {block.name}: {on_one_line(block.texts[-1])}", 1.0, first)
         return
     for text in block.texts[-1].splitlines():
         who: Who = next((who for who, lead in LEADS.items() if text.startswith(lead)), "note")
-        yield Line(who, text.removeprefix(LEADS[who]).strip(), 1.0, first)
+        yield LogLine(who, text.removeprefix(LEADS[who]).strip(), 1.0, first)

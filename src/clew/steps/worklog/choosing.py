@@ -47,15 +47,15 @@ _OPAQUE = re.compile(r"(?=.*\d)(?=.*[a-z])[0-9a-z]+\Z")
 
 
 @dataclass(slots=True, eq=False)
-class Line:
+class LogLine:
     """A line that somebody could read."""
 
     who: Who
     text: str
     voice: float  # how much such a line is worth beside others with the same words
     message: int  # lines of one stand in one paragraph
-    needs: "Line | None" = None  # without which it says nothing: what it answers, the call that it came from
-    follow: "Line | None" = None  # what takes it back or corrects it
+    needs: "LogLine | None" = None  # without which it says nothing: what it answers, the call that it came from
+    follow: "LogLine | None" = None  # what takes it back or corrects it
     words: AbstractSet[str] = frozenset()
     cost: float = 0
     times: int = 1  # that such a line was said
@@ -71,7 +71,7 @@ class Ranked(NamedTuple):
     """A line with what it was worth when it was chosen."""
 
     worth: float
-    line: Line
+    line: LogLine
 
 
 @remembers(TEXTS)
@@ -105,7 +105,7 @@ def cost(text: str) -> float:
 class Weights(dict[str, float]):
     """What each word of some lines weighs, by how rare it is among their messages, and by who used it."""
 
-    def __init__(self, lines: Iterable[Line], before: Iterable[Line] = ()) -> None:
+    def __init__(self, lines: Iterable[LogLine], before: Iterable[LogLine] = ()) -> None:
         """`before` are lines that were told of what came earlier: what they say is nothing rare."""
         super().__init__()
         said: dict[tuple[int, Who], set[str]] = {}
@@ -154,7 +154,7 @@ class Same(dict[str, float]):
 
 
 def ranked(
-    lines: Sequence[Line], weights: dict[str, float], size: float, told: AbstractSet[str] = frozenset()
+    lines: Sequence[LogLine], weights: dict[str, float], size: float, told: AbstractSet[str] = frozenset()
 ) -> Iterator[Ranked]:
     """The lines in the order of what each adds to those before it, until they have filled so many characters."""
     choice = _Choice(lines, weights, size, told)
@@ -175,7 +175,9 @@ def ranked(
 class _Choice:
     """What was chosen of some lines, and what each of the others would add."""
 
-    def __init__(self, lines: Sequence[Line], weights: dict[str, float], size: float, told: AbstractSet[str]) -> None:
+    def __init__(
+        self, lines: Sequence[LogLine], weights: dict[str, float], size: float, told: AbstractSet[str]
+    ) -> None:
         self.lines, self.weights = lines, weights
         order = {message: n for n, message in enumerate(dict.fromkeys(line.message for line in lines))}
         count = max(1, len(order))
@@ -210,7 +212,7 @@ class _Choice:
         crowd *= 1 + (self._in_message[self._message[n]] / self._share[n]) ** STEEP
         return float(line.voice * new / crowd / (taken + BASE) ** SOFT)
 
-    def takes(self, line: Line) -> bool:
+    def takes(self, line: LogLine) -> bool:
         """Choose a line, unless it is chosen, or none of these."""
         if line.at < 0 or line.at in self.chosen:
             return False
@@ -240,9 +242,9 @@ def form(text: str) -> str:
     return _SLOT.sub("§", text)
 
 
-def merged(lines: Sequence[Line]) -> list[Line]:
+def merged(lines: Sequence[LogLine]) -> list[LogLine]:
     """The lines, with those of one form as one that tells what differs."""
-    families: dict[tuple[Who, float, str], list[Line]] = {}
+    families: dict[tuple[Who, float, str], list[LogLine]] = {}
     needed = {id(line.needs) for line in lines if line.needs}
     for line in lines:
         whole = line.who == "note" or (line.who == "user" and not line.text.endswith("?"))
@@ -250,7 +252,7 @@ def merged(lines: Sequence[Line]) -> list[Line]:
             continue
         if line.who == "result" or not _TIMED.match(line.text):
             families.setdefault((line.who, line.voice, form(line.text)), []).append(line)
-    told: dict[int, Line | None] = {}
+    told: dict[int, LogLine | None] = {}
     for (_, _, shape), family in families.items():
         if len(family) >= FAMILY and 2 * shape.count("§") <= len(shape.split()):
             for start in range(0, len(family), MEMBERS):
@@ -260,7 +262,7 @@ def merged(lines: Sequence[Line]) -> list[Line]:
     return [one for line in lines if (one := told.get(id(line), line)) is not None]
 
 
-def _together(family: Sequence[Line]) -> Line:
+def _together(family: Sequence[LogLine]) -> LogLine:
     first = family[0]
     slots = [[value.rstrip(".:") for value in _SLOT.findall(line.text)] for line in family]
     differ = [n for n in range(len(slots[0])) if len({values[n] for values in slots}) > 1]
@@ -270,4 +272,4 @@ def _together(family: Sequence[Line]) -> Line:
     else:
         others.pop(" ".join(slots[0][n] for n in differ), None)
         text = f"{first.text} [the same of: {'; '.join(others)}]"
-    return Line(first.who, text, first.voice, first.message, times=len(family), when=first.when)
+    return LogLine(first.who, text, first.voice, first.message, times=len(family), when=first.when)

@@ -54,7 +54,7 @@ def _asked_of(result: Item) -> dict[str, list[ResultLine]]:
 
 
 def lines_of(result: Node, asked: str, used: AbstractSet[str]) -> list[str]:
-    """The lines of a result that say most to whoever asked, in their order."""
+    """The lines of a result that say most to whoever asked, the best of them first."""
     known = _asked_of(result.item)
     if asked not in known:
         known[asked] = list(_rated(result.item, asked))
@@ -65,11 +65,8 @@ def lines_of(result: Node, asked: str, used: AbstractSet[str]) -> list[str]:
         ]
         found = [*found, *more]
     best = sorted(found, key=lambda one: (-one[0], one[1]))
-    texts = dict[str, int]()
-    for _, n, text in best:
-        if len(texts) < LINES and LEAST <= len(text) <= LONGEST:
-            texts.setdefault(once(text), n)
-    return sorted(texts, key=lambda text: texts[text])
+    texts = dict.fromkeys(once(text) for _, _, text in best[: 2 * LINES] if LEAST <= len(text) <= LONGEST)
+    return list(texts)[:LINES]
 
 
 def _rated(result: Item, asked: str) -> Iterator[ResultLine]:

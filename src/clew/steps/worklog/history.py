@@ -13,7 +13,7 @@ from clew.facts.chapters import Chapter
 from clew.facts.coverage import words_in
 from clew.steps.places import first_exchange, protected
 from clew.steps.worklog.blocks import Block, blocks, lines_of, standing
-from clew.steps.worklog.choosing import Line
+from clew.steps.worklog.choosing import LogLine
 from clew.steps.worklog.requests import WorkRequest, requests
 from clew.steps.worklog.standing import RULES_FIRST, Standing
 from clew.tokens.target import Target
@@ -65,7 +65,7 @@ class History:
         return "\n".join(n.item.text for n in self.view.nodes[start:stop]) if all(self.keep[start:stop]) else ""
 
     @cached_property
-    def earlier(self) -> Sequence[Line]:
+    def earlier(self) -> Sequence[LogLine]:
         """The lines of the log so far."""
         return [line for block, _ in self.old.values() for line in lines_of(block)]
 

@@ -10,7 +10,7 @@ from clew.clients.voices import PASTE, own_words
 from clew.core.bounds import FAILURES_OPEN
 from clew.core.items import Node
 from clew.steps.worklog.acts import NO_RESULT, Act
-from clew.steps.worklog.choosing import DIGIT, Line, Who
+from clew.steps.worklog.choosing import DIGIT, LogLine, Who
 from clew.steps.worklog.commands import command_key
 from clew.steps.worklog.contents import UsedLater, lines_of
 from clew.steps.worklog.requests import WorkRequest, WorkStep
@@ -67,15 +67,15 @@ class Telling:
         self._failures = Failures()
         self._messages = count()
         self._when = ""
-        self._said: list[Line] = []  # what the assistant said last: a short answer needs it
+        self._said: list[LogLine] = []  # what the assistant said last: a short answer needs it
 
-    def lines(self, request: WorkRequest) -> list[Line]:
+    def lines(self, request: WorkRequest) -> list[LogLine]:
         """Those of a request."""
         return list(self._lines(request))
 
-    def _lines(self, request: WorkRequest) -> Iterator[Line]:
+    def _lines(self, request: WorkRequest) -> Iterator[LogLine]:
         if request.missing:
-            yield Line("note", f"({request.missing:,} messages not shown)", NEEDED, next(self._messages))
+            yield LogLine("note", f"({request.missing:,} messages not shown)", NEEDED, next(self._messages))
         yield from self._asked(request)
         last = max((i for i, step in enumerate(request.steps) if step.text), default=-1)
         changed = {c.path for step in request.steps for act in step.acts for c in act.changes}
@@ -91,7 +91,7 @@ class Telling:
             for note in step.notes:
                 yield from self._paragraph("note", note, REPORTED)
 
-    def _asked(self, request: WorkRequest) -> Iterator[Line]:
+    def _asked(self, request: WorkRequest) -> Iterator[LogLine]:
         if not request.ask:
             return
         pictures = f" (with {request.images} picture{'s' if request.images > 1 else ''})" if request.images else ""
@@ -112,25 +112,25 @@ class Telling:
                 line.needs = answered
         yield from found
 
-    def _paragraph(self, who: Who, text: str, voice: float, more: str = "") -> list[Line]:
+    def _paragraph(self, who: Who, text: str, voice: float, more: str = "") -> list[LogLine]:
         message = next(self._messages)
         if stamp := _STAMP.match(text):
             self._when, text = stamp[1], text[stamp.end() :]
         parts = told_sentences(text)
         if parts and more:
             parts = [*parts[:-1], parts[-1] + more]
-        return [Line(who, below(self._root, part), voice, message, when=self._when) for part in parts]
+        return [LogLine(who, below(self._root, part), voice, message, when=self._when) for part in parts]
 
     # --- acts -------------------------------------------------------------------------------------------------------
 
-    def _done(self, step: WorkStep, request: WorkRequest, changed: AbstractSet[str]) -> Iterator[Line]:
+    def _done(self, step: WorkStep, request: WorkRequest, changed: AbstractSet[str]) -> Iterator[LogLine]:
         message = next(self._messages)
         results = {id(act): node for act, node in step.results}
         looked = dict[str, None]()
         yield from self._edited(step.acts, message)
         for act in step.acts:
             content = self._content(act, results.get(id(act)), request, message)
-            line: Line | None = None
+            line: LogLine | None = None
             if act.kind == "look" and act.ok:
                 name = quoted(on_one_line(act.what), ASSISTANT)
                 if content:
@@ -147,7 +147,7 @@ class Telling:
         if looked:
             yield self._act(f"looked at {listed(looked, NAMES_IN_A_ROW)}", LOOKED, message)
 
-    def _edited(self, acts: Sequence[Act], message: int) -> Iterator[Line]:
+    def _edited(self, acts: Sequence[Act], message: int) -> Iterator[LogLine]:
         """Edits of one step, those of one file together."""
         edits: dict[tuple[str, str], list[str]] = {}
         for act in acts:
@@ -159,10 +159,10 @@ class Telling:
                 others.setdefault(path)
             yield self._act(f"{verb} {quoted(path, ASSISTANT)}{f': {what}' if what else ''}", EDITED, message)
 
-    def _act(self, text: str, voice: float, message: int) -> Line:
-        return Line("act", below(self._root, on_one_line(text)), voice, message)
+    def _act(self, text: str, voice: float, message: int) -> LogLine:
+        return LogLine("act", below(self._root, on_one_line(text)), voice, message)
 
-    def _content(self, act: Act, result: Node | None, request: WorkRequest, message: int) -> list[Line]:
+    def _content(self, act: Act, result: Node | None, request: WorkRequest, message: int) -> list[LogLine]:
         """The lines of what a call brought that may be told."""
         if act.kind in ("proposal", "report"):
             texts: Sequence[str] = told_sentences(act.told)
@@ -177,15 +177,16 @@ class Telling:
         found = lines_of(result, f"{request.ask[-PASTE:]} {act.what}", used)
         shown = act.told
         voice = READ_AGAIN if is_file else PRINTED if act.kind == "run" else FOUND
-        return written + [self._brought(text, voice, message) for text in found if text not in shown]
+        told = [text for text in found if text not in shown]
+        return written + [self._brought(text, voice / (1 + n / 2), message) for n, text in enumerate(told)]
 
-    def _brought(self, text: str, voice: float, message: int, who: Who = "result") -> Line:
-        return Line(
+    def _brought(self, text: str, voice: float, message: int, who: Who = "result") -> LogLine:
+        return LogLine(
             who, quoted(below(self._root, on_one_line(text)), ASSISTANT if who == "sent" else TOOL), voice, message
         )
 
 
-def _answered(ask: str, said: Sequence[Line]) -> Line | None:
+def _answered(ask: str, said: Sequence[LogLine]) -> LogLine | None:
     """What a short answer answers: the entry that it chooses by number, else the last question, else the last words."""
     if len(ask) <= BRIEF_CHOICE:
         chosen = set(_CHOSEN.findall(ask))
@@ -247,7 +248,7 @@ def _run(act: Act, failures: Failures) -> str:
     return f"ran {code(act.what)}{left}{how}"
 
 
-def corrected(lines: Sequence[Line]) -> None:
+def corrected(lines: Sequence[LogLine]) -> None:
     """Of each line, what was said later about most of what it names, with another value: it may be no longer so."""
     having: dict[str, list[int]] = {}
     for n, line in enumerate(lines):

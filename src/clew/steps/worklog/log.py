@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 
 from clew.core.bounds import FOLD_READ, ITEMS_READ, MESSAGES_TOLD, newest, reach
 from clew.core.items import Node
-from clew.steps.worklog.choosing import Line, Ranked, Weights, Who, merged, ranked, words_of
+from clew.steps.worklog.choosing import LogLine, Ranked, Weights, Who, merged, ranked, words_of
 from clew.steps.worklog.contents import UsedLater
 from clew.steps.worklog.lines import Telling, corrected
 from clew.steps.worklog.requests import WorkRequest, common_root, newest_requests, requests
@@ -35,7 +35,7 @@ class BlockPart:
         self.continued = not (self.requests and self.requests[0].ask)
         self.first = max(1, number + (not self.continued))
         self.last = max(1, number + sum(bool(r.ask) for r in self.requests))
-        self.lines: list[Line] = []
+        self.lines: list[LogLine] = []
 
 
 class Log:
@@ -48,7 +48,7 @@ class Log:
         between: Sequence[Sequence[WorkRequest]] = (),
         written: AbstractSet[int] = frozenset(),
         told: str = "",
-        before: Sequence[Line] = (),
+        before: Sequence[LogLine] = (),
     ) -> None:
         """`written` are the parts that a model has told of: only how things stand after them is read there; `told` is
         what a reader is told anyway, `before` lines of what came earlier."""
@@ -109,7 +109,7 @@ def lengths(found: Sequence[Ranked]) -> tuple[str, ...]:
     """A block as it is told, and by fewer of its lines, those of most worth."""
     told = [rendered([one.line for one in found]) or SILENT]
     for share in LENGTHS:
-        kept, left = list[Line](), share * len(told[0])
+        kept, left = list[LogLine](), share * len(told[0])
         for one in found:
             if not kept or len(one.line.text) <= left:
                 kept.append(one.line)
@@ -120,12 +120,12 @@ def lengths(found: Sequence[Ranked]) -> tuple[str, ...]:
     return tuple(told)
 
 
-def rendered(lines: Sequence[Line]) -> str:
+def rendered(lines: Sequence[LogLine]) -> str:
     """Lines in the order in which they were said, those of one message as one paragraph."""
     return "\n".join(_paragraphs(sorted(lines, key=lambda line: (line.message, line.at))))
 
 
-def _paragraphs(lines: Sequence[Line]) -> Iterator[str]:
+def _paragraphs(lines: Sequence[LogLine]) -> Iterator[str]:
     at, when = 0, ""
     while at < len(lines):
         first, stop = lines[at], at + 1
