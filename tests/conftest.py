@@ -6,8 +6,10 @@ import gc
 import gzip
 import json
 import os
+import tempfile
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import postgres
-from amounts import MANY
+from amounts import MANY, cases
 from clew import open_store
 from clew.store.sql import SQLStore
 
@@ -35,12 +37,27 @@ EVERYWHERE = (
 SERVED_AT_NIGHT = "test_adopting test_findings test_recognition test_secrecy test_signs".split()
 CLIENT = ("openai_chat", "bytes", False)
 
+# Scripts answer what a test asks: a question of clew's own would take the next answer. Tests of those delete this.
+os.environ.setdefault("CLEW_SUMMARY_MODEL", "none")
 # Looking for garbage takes a tenth of the tests' time, and tests leave little of it.
 gc.set_threshold(200_000, 50, 50)
 
 # How long an example takes says nothing of what it shows: machines are slow, and busy.
-settings.register_profile("clew", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("clew", max_examples=cases(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("clew")
+
+
+# Stores wait for the disk with each commit. Where there is memory to write to instead, tests do not; whether what was
+# acknowledged is still there asks for killed processes only, and memory outlives those.
+MEMORY, ENOUGH = Path("/dev/shm"), 2_000_000_000
+
+
+def pytest_configure() -> None:
+    if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK):
+        room = os.statvfs(MEMORY)
+        if room.f_bavail * room.f_frsize > ENOUGH and not room.f_flag & os.ST_NOEXEC:
+            os.environ["TMPDIR"] = str(MEMORY)
+            tempfile.tempdir = None
 
 
 def conversations() -> Iterator[dict[str, Any]]:
@@ -125,9 +142,21 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     yield from _places(request, tmp_path, "template")
 
 
+@cache
+def _nothing_said() -> bytes:
+    """The file of a new store: to make one takes five times as long as to copy it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "clew.db"
+        asyncio.run(open_store(path).close())
+        return path.read_bytes()
+
+
 def _places(request: pytest.FixtureRequest, folder: Path, template: str) -> Iterator[str]:
     if getattr(request, "param", "sqlite") == "sqlite":
-        yield str(folder / "clew.db")
+        path = folder / "clew.db"
+        if template == "template":
+            path.write_bytes(_nothing_said())
+        yield str(path)
         return
     server: postgres.Server = request.getfixturevalue("server")
     name = server.database(template)

@@ -342,11 +342,11 @@ def test_what_cannot_be_read_is_told_with_its_place(machine: Machine, text: byte
 
 
 def test_what_is_right_alone_can_be_wrong_together(machine: Machine) -> None:
-    machine.user("[budget]\nlow = 0.8\nreserve = 9000\n[models.small]\nwindow = 8000\n")
+    machine.user("[budget]\nlow = 0.8\nreserve = 8000\n[models.small]\nwindow = 8000\n")
     assert machine.problems(CLEW_BUDGET_HIGH="0.6") == (
         "budget.low is 0.8 (user file ~/.config/clew/config.toml) and budget.high is 0.6 (environment "
         "CLEW_BUDGET_HIGH); low must not be above high",
-        "budget.reserve is 9000 (user file ~/.config/clew/config.toml) and models.small.window is 8000 (user file "
+        "budget.reserve is 8000 (user file ~/.config/clew/config.toml) and models.small.window is 8000 (user file "
         "~/.config/clew/config.toml); the reserve must leave room in the window",
     )
     assert issubclass(BadConfig, BadRequest)
@@ -538,7 +538,7 @@ def test_what_holds_is_shown_with_where_it_is_from(machine: Machine) -> None:
     ]
     assert part(rows, "[summary]", 3) == [
         "[summary]",
-        "model                  none: code writes them            default",
+        "model                  own                               default",
         "size                   4000                              default",
     ]
     assert part(rows, "[budget]", 4) == [
@@ -678,7 +678,7 @@ def test_the_page_has_every_setting() -> None:
     rows = []
     for s in SETTINGS:
         default = s.otherwise or ("from the catalog" if NAME in s.key else json.dumps(s.default))
-        project = {"no": "", "yes": "yes", "stricter": "only stricter"}[s.project]
+        project = {"no": "", "yes": "yes", "stricter": "only stricter", "none": 'only "none"'}[s.project]
         rows.append(f"| `{write_key(s.key)}` | {s.meaning} | {s.kind.expected} | {default} | {project} |")
     page = DOCS.read_text(encoding="utf-8")
     assert re.findall(r"^\| `.*$", page, re.MULTILINE) == rows, "\n".join(rows)

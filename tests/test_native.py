@@ -222,7 +222,7 @@ async def test_pins_first_exchange_and_newest_turn_stand_where_the_provider_read
     assert len(users) == (1 if format == "anthropic" else 10), "OpenAI gives back what the user said"
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "answer", [Answer(status=500, error="overloaded"), Answer(raw=b"[]"), Answer("too long " * 90_000)]
 )

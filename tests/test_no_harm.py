@@ -6,7 +6,7 @@ from clew.testing.clients import CLIENTS
 from harming import CLAUDES, ENDED, FAULTS, ROOMY, TIGHT, Harm, Trial, tried
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_what_works_without_clew_works_with_it(client: str) -> None:
     harm = Harm()
@@ -17,6 +17,7 @@ def test_what_works_without_clew_works_with_it(client: str) -> None:
     assert harm.calls > 15
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_after_any_fault_the_next_request_is_what_it_would_have_been(fault: str) -> None:
     harm = Harm()

@@ -16,6 +16,8 @@ from clew.adapters.strands import Clew, SummarizingConversationManager, hosted
 from clew.steps.chapters.model import Prompt
 from clew.testing import Answer, StrictProvider
 
+pytestmark = pytest.mark.usefixtures("as_shipped")
+
 
 class Watched(AnthropicModel):
     """A model that remembers which of its clients was used on which loop."""
@@ -55,7 +57,7 @@ async def talk(agent: Agent) -> None:
 @pytest.mark.parametrize("way", ["plugin", "manager", "agent"])
 async def test_no_client_is_used_on_two_loops(way: str, provide: Any) -> None:
     model = watched(provide(noting))
-    given: dict[str, Any] = {"plugins": [Clew("clew.db", notes=True)]}
+    given: dict[str, Any] = {"plugins": [Clew("clew.db")]}
     if way != "plugin":
         writer = Agent(model=model, callback_handler=None) if way == "agent" else None
         manager = SummarizingConversationManager(0.3, 2, writer, proactive_compression=True, engine="clew.db")
@@ -82,11 +84,11 @@ async def test_a_client_that_cannot_be_opened_anew_is_not_asked_for_notes(
 ) -> None:
     provider = provide(noting)
     model = watched(provider, http_client=httpx.AsyncClient(verify=False))
-    given: dict[str, Any] = {"plugins": [Clew("clew.db", notes=True)]}
+    given: dict[str, Any] = {"plugins": [Clew("clew.db")]}
     if way == "manager":
         manager = SummarizingConversationManager(0.3, 2, proactive_compression=True, engine="clew.db")
         given = {"conversation_manager": manager}
-    with caplog.at_level(logging.WARNING, "clew"):
+    with caplog.at_level(logging.INFO, "clew"):
         await talk(Agent(model=model, callback_handler=None, **given))
     assert model.loops() == 1
     assert len(provider.heard) == 12
@@ -96,8 +98,6 @@ async def test_a_client_that_cannot_be_opened_anew_is_not_asked_for_notes(
 async def test_an_auxiliary_model_with_a_client_of_its_own_is_asked(provide: Any, model: Any) -> None:
     aux = provide(noting)
     served: OpenAIModel = model(aux, 100_000)  # whose client is made by hand
-    agent = Agent(
-        model=watched(provide(noting)), aux_model=served, plugins=[Clew("clew.db", notes=True)], callback_handler=None
-    )
+    agent = Agent(model=watched(provide(noting)), aux_model=served, plugins=[Clew("clew.db")], callback_handler=None)
     await talk(agent)
     assert aux.heard

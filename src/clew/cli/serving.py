@@ -9,13 +9,13 @@ import socket
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from clew.cli import background as in_background
 from clew.cli.app import PerhapsName, ScopeName, StorePath, UsageError, app, configured, looking, opened
+from clew.config.places import here
 from clew.errors import BadConfig, MissingExtra
 
 if TYPE_CHECKING:
@@ -48,6 +48,10 @@ def serve(
     method: Annotated[
         Literal["auto", "llm"] | None, typer.Option("--method", help="Who decides when to compact.")
     ] = None,
+    summary: Annotated[
+        Literal["none", "own"] | None,
+        typer.Option("--summary", help="own: let each conversation's model write chapters, with your API keys."),
+    ] = None,
     demo: Annotated[
         bool, typer.Option("--demo", help="Serve a strict test provider instead of real ones: no key, no cost.")
     ] = False,
@@ -78,6 +82,7 @@ def serve(
         host=host or own.host,
         port=own.port if port < 0 else port,
         compaction=compaction or own.compaction,
+        summary=summary or own.summary,
     )
     config = replace(config, gateway=own, compaction_method=method or config.compaction_method)
     from clew.gateway.own_hosts import LOOPBACK
@@ -88,7 +93,7 @@ def serve(
             "clew config set gateway.clients.NAME.key VARIABLE"
         )
     if background:
-        given = {"--compaction": compaction, "--method": method, "--store": store}
+        given = {"--compaction": compaction, "--method": method, "--summary": summary, "--store": store}
         options = [word for name, value in given.items() if value for word in (name, value)]
         in_background.say_started(in_background.started(own.host, own.port, options))
         return
@@ -109,7 +114,6 @@ def serve(
 async def _serve(
     config: "Config", store: "SQLStore", demo: bool, stack: ExitStack, where: object, say: "Callable[..., None]"
 ) -> None:
-    from clew.config import Places
     from clew.gateway.server import listening, server
     from clew.page.app import Page
     from clew.page.changes import Changes
@@ -124,7 +128,7 @@ async def _serve(
         page = Page(
             gateway.engine,
             config.scope,
-            KeptInstructions(Places(os.environ, Path.cwd()), gateway.deciding),
+            KeptInstructions(here(), gateway.deciding),
             changes=changes,
             summaries=summaries,
             keys=gateway.settings.keys,
@@ -166,7 +170,6 @@ def open_(
 async def _open(name: str | None, port: int, browser: bool, scope: str, path: str | None) -> None:
     import webbrowser
 
-    from clew.config import Places
     from clew.gateway.server import listening, server
     from clew.page.app import Page
     from clew.page.changes import Changes
@@ -176,7 +179,7 @@ async def _open(name: str | None, port: int, browser: bool, scope: str, path: st
     async with looking(scope, path) as found:
         at = f"clew/c/{(await found.get(name)).branch}" if name else ""
         changes = Changes()
-        page = Page(found.engine, scope, KeptInstructions(Places(os.environ, Path.cwd())), changes=changes)
+        page = Page(found.engine, scope, KeptInstructions(here()), changes=changes)
         listener = listening("127.0.0.1", port, "--port")
         address = f"http://127.0.0.1:{listener.getsockname()[1]}/{at}"
         typer.echo(f"{address} (Ctrl+C ends it)")
@@ -208,14 +211,14 @@ def upstreams(config: "Config") -> "list[Upstream]":
 
     found = []
     for name, own in config.gateway.upstreams.items():
-        key = os.environ.get(own.key, "") if own.key else ""
+        key = here().env.get(own.key, "") if own.key else ""
         if own.key and not key:
             raise BadConfig(f"gateway.upstreams.{name}.key: the environment variable {own.key} is not set")
         if own.compacts and own.kind != "anthropic":
             raise BadConfig(f"gateway.upstreams.{name}.compacts: only an upstream of the kind anthropic compacts")
         url, models = own.url or HOMES[own.kind], tuple(own.models)
         found.append(Upstream(name, own.kind, url, key, models, own.edits, own.compacts))
-    return [*found, *from_environment(os.environ)]
+    return [*found, *from_environment(here().env)]
 
 
 def made(config: "Config", store: "SQLStore", known: "list[Upstream]", more: "Sequence[Listener]" = ()) -> "Gateway":
@@ -230,9 +233,12 @@ def made(config: "Config", store: "SQLStore", known: "list[Upstream]", more: "Se
     own, metrics = config.gateway, Metrics()
     if own.compaction == "pass":
         config = replace(config, compaction="off")
+    if config.summary.model == "own" and own.summary == "none":
+        config = replace(config, summary=replace(config.summary, model="none"))
     core = engine(config, store, listeners=[*listeners(config), metrics, *more])
     settings = GatewaySettings(
         compaction=own.compaction,
+        summary=own.summary if config.summary.model == "own" else "none",
         tools=own.tools,
         closed=own.closed,
         scope=config.scope,
@@ -250,7 +256,7 @@ def made(config: "Config", store: "SQLStore", known: "list[Upstream]", more: "Se
 def _keys(config: "Config") -> dict[str, str]:
     found = {}
     for name, client in config.gateway.clients.items():
-        key = os.environ.get(client.key or "", "")
+        key = here().env.get(client.key or "", "")
         if not key:
             raise BadConfig(
                 f"gateway.clients.{name}.key: name the environment variable with its key, and set that variable"
@@ -274,8 +280,19 @@ def _say_shortly(config: "Config", known: "list[Upstream]", port: int, demo: boo
     logging.getLogger("clew").warning("clew serves: process %d, %s", os.getpid(), told)
 
 
+def _written_by(config: "Config") -> str:
+    """Who writes chapters, and with whose key."""
+    most = config.summary.hourly_calls
+    match config.summary.model:
+        case "own" if config.gateway.summary == "own":
+            return f"by each conversation's model, with its API key, never a login; at most {most} questions an hour"
+        case "own" | "none":
+            return "by code; clew serve --summary own lets each conversation's model write, with your API keys"
+        case name:
+            return f"by {name}, at most {most} questions an hour"
+
+
 def _say(config: "Config", known: "list[Upstream]", port: int, demo: bool, where: object) -> None:
-    from clew.config import Places
     from clew.installing.programs import pasted
 
     own = config.gateway
@@ -284,10 +301,11 @@ def _say(config: "Config", known: "list[Upstream]", port: int, demo: bool, where
     typer.echo(f"clew serves at {base} (Ctrl+C ends it); open it in a browser to look at conversations")
     typer.echo(f"  log         {where}")
     typer.echo(f"  compaction  {own.compaction}, method {config.compaction_method}")
+    typer.echo(f"  chapters    {_written_by(config)}")
     for upstream in known:
         key = "its key is held here" if upstream.key else "the client's key is passed on"
         typer.echo(f"  upstream    {upstream.name}: {upstream.url} ({key})")
     if demo:
         typer.echo("  demo        answers come from a strict test provider on this machine; nothing leaves it")
     typer.echo("\nPaste for your client, or have it written: clew install CLIENT --gateway")
-    typer.echo(pasted(base, Places(os.environ, Path.cwd())))
+    typer.echo(pasted(base, here()))

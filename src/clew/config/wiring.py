@@ -1,11 +1,11 @@
 """An engine as the configuration wants it."""
 
 import logging
-import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from clew.config.places import here
 from clew.config.reading import load
 from clew.config.table import Config, Override
 from clew.core.limits import Budget
@@ -27,7 +27,7 @@ def configured(where: str | Path | None = None, budget: Budget | Budgeting | Non
 
     Raises `BadConfig`. Where `log` is set, the logger `clew` writes to stderr from now on.
     """
-    config = load(os.environ, Path.cwd())
+    config = load(here().env, here().folder)
     return engine(config, open_store(config.store if where is None else where), budget, **given)
 
 
@@ -48,11 +48,13 @@ def engine(config: Config, store: Store, budget: Budget | Budgeting | None = Non
     return Engine(store, budget or config.budget_for, Settings(**{**settings, **given}))
 
 
-def author(config: Config) -> ByModel | None:
-    """Which model writes chapters, if one does."""
+def author(config: Config) -> ByModel | Literal["own"] | None:
+    """Which model writes chapters: that of each conversation (`own`), one that is named, or none."""
     own = config.summary
-    if own.model is None:
+    if own.model == "none":
         return None
+    if own.model == "own":
+        return "own"
     try:
         prompt = own.prompt.read_text(encoding="utf-8") if own.prompt else ""
     except (OSError, UnicodeError) as error:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
-from typing import NamedTuple
 
 import aiohttp
 
@@ -15,6 +14,7 @@ from clew.core import rawjson
 from clew.core.items import Frame, Item, Scope
 from clew.engine.engine import Engine
 from clew.errors import BadRequest, OverBudget, SecretFound, StoreError
+from clew.exchange.answers import AnswerReader
 from clew.exchange.exchange import Caller, Exchange, NotATurn
 from clew.exchange.gemini import with_model
 from clew.exchange.thread import warn
@@ -30,23 +30,16 @@ from clew.gateway.methods import METHOD_HEADER, ConversationMethods
 from clew.gateway.metrics import Metrics
 from clew.gateway.native import compacted_by, with_beta
 from clew.gateway.offering import are_wanted, offerable
+from clew.gateway.own_models import OwnModels
 from clew.gateway.seals import Seals
 from clew.gateway.settings import GatewaySettings
 from clew.gateway.speakers import KnownConversation, NamedConversation, speaker
 from clew.gateway.upstreams import Upstreams, model_of
+from clew.recognition.proof import taken
 from clew.recognition.side_requests import SideRequest, side_request
+from clew.steps.chapters.by_model import ByModel
 from clew.store.waiting import patience
-
-# The provider has the history, and it cannot be seen.
-KEPT_ELSEWHERE = ("previous_response_id", "conversation", "cachedContent", "cached_content")
-
-
-class ModelCall(NamedTuple):
-    """What a path says of a call."""
-
-    format: str
-    model: str = ""  # where the body does not say it
-    streamed: bool | None = None  # the same
+from clew.wire.requests import ApiCall, is_elsewhere
 
 
 class ModelCalls:
@@ -74,9 +67,10 @@ class ModelCalls:
         self._plain.method = self._looking.method = "llm" if is_clients else "auto"
         self._hidden = HiddenAsides(engine.store.secret)
         self.spare = SpareEngine(engine)
+        self._own_models = OwnModels(settings.body)
 
     async def answer(
-        self, asked: GatewayRequest, call: ModelCall, scope: Scope, http: aiohttp.ClientSession
+        self, asked: GatewayRequest, call: ApiCall, scope: Scope, http: aiohttp.ClientSession
     ) -> GatewayReply:
         """What a client gets."""
         raw = await (self.seals.open(scope, asked) if call.format == "openai_responses" else asked.body())
@@ -108,25 +102,28 @@ class ModelCalls:
         whose = KnownConversation(scope, who.name, method, origin)
         offers = method == "llm" or are_wanted(self._settings.tools, asked.headers, given)
         try:
-            return await self._fitted(call, whose, given, line, outgoing, wanted, offers)
+            own = self._own(call, whose, given, outgoing, http)
+            return await self._fitted(call, whose, given, line, outgoing, wanted, offers, own)
         except NotATurn:
             pass
         # Rare, and read anew: what is new in it does not tell what it is about.
         beside = self._hidden.beside(whose, given, call.format)
         if not beside or not beside[0].form:
             return await self._passed(line, outgoing)
-        reply = await self._compacted(asked, call, scope, who, beside)
+        words = await self._written(line, outgoing, call, beside[0]) if self._settings.summary == "own" else ""
+        reply = await self._compacted(asked, call, scope, who, beside, words)
         return reply or await self._overheard(await self._passed(line, outgoing), whose, beside)
 
     async def _fitted(
         self,
-        call: ModelCall,
+        call: ApiCall,
         whose: KnownConversation,
         given: bytes,
         line: UpstreamLine,
         outgoing: Outgoing,
         edited: ManagedRequest | None,
         offers: bool,
+        own: ByModel | None,
     ) -> GatewayReply:
         """The answer of a model to what fits its window."""
         controller, body, asides = self._plain, None, None
@@ -138,6 +135,7 @@ class ModelCalls:
         check = partial(_check_kept, summing) if self._settings.compaction == "pass" else _check
         by = outgoing.served
         thread = ManagedThread(controller, whose.name, scope=whose.scope, origin=whose.origin, check=check, served=by)
+        thread.own = own
         thread.clearing = edited.clearing if edited else None
         thread.spare = None if self._settings.closed else self.spare
         caller = Caller(lambda _: None, lambda error: error, self._failed, refused=(SecretFound, NotATurn))
@@ -155,9 +153,21 @@ class ModelCalls:
             return own_answers.marked(reply, own_answers.DEGRADED)
         return reply if sent else own_answers.marked(reply)
 
+    def _own(
+        self, call: ApiCall, whose: KnownConversation, given: bytes, outgoing: Outgoing, http: aiohttp.ClientSession
+    ) -> ByModel | None:
+        """The model of a conversation as one that writes chapters, where clew may ask it."""
+        if self._settings.summary != "own" or self._engine.settings.author != "own":
+            return None
+        try:
+            return self._own_models.author(whose.scope, call.format, call.model, given, outgoing, http)
+        except BadRequest:  # its provider says what is wrong
+            return None
+
     async def _overheard(self, reply: GatewayReply, whose: KnownConversation, beside: Beside) -> GatewayReply:
         try:
-            return await self._compactions.overheard(reply, whose.scope, whose.name, beside)
+            note = self._settings.summary == "own"
+            return await self._compactions.overheard(reply, whose.scope, whose.name, beside, note)
         except Exception as error:  # it is the model's own: what clew cannot do with it changes nothing
             warn("clew could not note whose summary it is", error)
             return reply
@@ -167,7 +177,7 @@ class ModelCalls:
         reply: GatewayReply = line.answered(answered, line.chunks(answered))
         return reply
 
-    def _outgoing(self, asked: GatewayRequest, call: ModelCall, given: bytes, raw: bytes) -> Outgoing:
+    def _outgoing(self, asked: GatewayRequest, call: ApiCall, given: bytes, raw: bytes) -> Outgoing:
         model = call.model
         if not model and self._upstreams.needs_model(call.format):
             model = model_of(given)
@@ -180,12 +190,32 @@ class ModelCalls:
 
     # --- compactions that clients ask for -----------------------------------------------------------------------------
 
+    async def _written(self, line: UpstreamLine, outgoing: Outgoing, call: ApiCall, side: SideRequest) -> str:
+        """What the client's own model writes for a client that compacts; nothing where it cannot, or only in a seal."""
+        if side.form == "item":
+            return ""
+        answered = await line.send(outgoing)
+        content = await line.read(answered)
+        reader = AnswerReader(call.format)
+        reader.hear(content)
+        reader.hear(b"")
+        spoken = reader.spoken() if answered.status_code < 400 else None
+        return taken(spoken.text, side.form) if spoken and spoken.stop in ("end", "length") else ""
+
     async def _compacted(
-        self, asked: GatewayRequest, call: ModelCall, scope: Scope, who: NamedConversation, beside: Beside
+        self,
+        asked: GatewayRequest,
+        call: ApiCall,
+        scope: Scope,
+        who: NamedConversation,
+        beside: Beside,
+        words: str = "",
     ) -> GatewayReply | None:
-        """The answer to a client that compacts; None where the model must give it."""
+        """The answer to a client that compacts, behind the words of its model; None where that must give it."""
         side, frame, _ = beside
-        text = await self._summary(scope, who.name, beside)
+        text = await self._summary(scope, who.name, beside, words)
+        if text is None and words:  # nobody knows whose it is: then it is the model's alone
+            text = words
         if text is None:
             return None
         streamed = bool(frame.body.get("stream")) if call.streamed is None else call.streamed
@@ -228,7 +258,7 @@ class ModelCalls:
             frame, items = wire.decode(rawjson.loads(raw), "openai_responses")
         except BadRequest:  # its provider says what is wrong
             return None
-        if is_elsewhere(frame):
+        if is_elsewhere(frame.body):
             return None
         side = SideRequest("request", "item", len(items))
         text = await self._summary(scope, speaker(asked, raw).name, (side, frame, items))
@@ -238,10 +268,10 @@ class ModelCalls:
         item = self.seals.sealed(scope, text)
         return own_answers.responses([item], frame.model, False, spent, "response.compaction")
 
-    async def _summary(self, scope: Scope, session: str | None, beside: Beside) -> str | None:
+    async def _summary(self, scope: Scope, session: str | None, beside: Beside, words: str = "") -> str | None:
         began = perf_counter()
         try:
-            text = await self._compactions.summary(scope, session, *beside)
+            text = await self._compactions.summary(scope, session, *beside, words=words)
         except BadRequest:  # its provider says what is wrong
             return None
         except Exception as error:
@@ -273,14 +303,9 @@ def _check(frame: Frame, items: Sequence[Item]) -> None:
 
 def _check_kept(summing: list[SideRequest], frame: Frame, items: Sequence[Item]) -> None:
     """Raise it only for the latter, and for a name; what asks for a summary is put into the list."""
-    if is_elsewhere(frame):
+    if is_elsewhere(frame.body):
         raise NotATurn("its provider keeps the conversation")
     if side := side_request(frame, items):
         if not side.form:
             raise NotATurn("a name is no conversation")
         summing.append(side)
-
-
-def is_elsewhere(frame: Frame) -> bool:
-    """Whether a request goes on from a history that its provider keeps."""
-    return any(map(frame.body.get, KEPT_ELSEWHERE))

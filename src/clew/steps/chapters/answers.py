@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Literal, NamedTuple, get_args
 
 from clew.steps.chapters.language import language_of
@@ -11,6 +11,7 @@ from clew.steps.chapters.model import Reply
 Flaw = Literal["empty", "reasoning only", "tool call", "garbage", "too long", "too short", "language", "echo"]
 FLAWS: tuple[Flaw, ...] = get_args(Flaw)
 
+LEAST_LINE = 20  # characters of a line that may not stand twice: shorter ones are headings, and answers
 REPEATED = 4  # times the same line
 CIRCLES = 0.3  # of the lines, said so often: it is going round in circles
 LEAST_SHARE = 1 / 8  # of the size that was asked for, where there is that much to tell
@@ -31,6 +32,11 @@ class Lengths(NamedTuple):
     short: str = ""
     line: str = ""
 
+    def without(self, told: Container[str]) -> "Lengths":
+        """The same without the lines that stand in view already; as they are, if nothing else were left."""
+        full = _untold(self.full, told)
+        return Lengths(full, _untold(self.short, told), _untold(self.line, told)) if full else self
+
     @property
     def texts(self) -> tuple[str, ...]:
         """From the most to the fewest words, each much shorter than the one before; what a model left out is cut."""
@@ -41,6 +47,12 @@ class Lengths(NamedTuple):
             if text and len(text) < SMALLER * len(found[-1]):
                 found.append(text)
         return tuple(found)
+
+
+def _untold(text: str, told: Container[str]) -> str:
+    """A text without these lines; nothing, if only headings were left."""
+    kept = [line for line in text.splitlines() if len(line.strip()) < LEAST_LINE or line.strip() not in told]
+    return "\n".join(kept) if any(len(line.strip()) >= LEAST_LINE for line in kept) else ""
 
 
 def lengths(reply: Reply) -> Lengths:

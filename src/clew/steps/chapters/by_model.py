@@ -6,6 +6,7 @@ Whatever goes wrong, a turn goes on: what no model wrote of is told by code.
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from clew import catalog
 from clew.catalog.cost import cost
@@ -20,7 +21,7 @@ from clew.steps.chapters.allowance import Allowance
 from clew.steps.chapters.author import NOTHING_KNOWN, ReaderKnows
 from clew.steps.chapters.language import language_of
 from clew.steps.chapters.model import Model, Prompt, Reply
-from clew.steps.chapters.vouch import LeftOut, Vouching
+from clew.steps.chapters.vouch import LeftOut, Vouched, Vouching
 from clew.steps.worklog.fold import ChapterStretch
 from clew.steps.worklog.writing import summary
 from clew.tokens import Counter, counter_for
@@ -47,6 +48,8 @@ class ByModel:
     prompt: str = ""  # instead of the one that ships
     seconds: float = SECONDS  # for one answer
     allowance: Allowance = field(default_factory=Allowance)
+    follows: bool = True  # it may be asked in the words of the request that was just sent, with one more message
+    gives_way: bool = False  # to whatever else its server is asked: it has one answer at a time
     progress: Callable[[int, int], None] | None = None  # hears which part of how many is about to be read
 
     def __repr__(self) -> str:
@@ -79,6 +82,8 @@ class ByModel:
 
     def _may_follow(self, after: View, asked: ChapterStretch) -> bool:
         """Whether the request can be gone on with: the model has it in its cache, and in it all that is to be read."""
+        if not self.follows:
+            return False
         shown = {n.id for n in after.nodes}
         if after.frame.model != self.model.name or not all(n.id in shown for n in asked.nodes):
             return False
@@ -132,6 +137,8 @@ class _Work:
         if fault := await self._answered(prompt, nodes, size, asked):
             self.faults.append(fault)
             allowance.fail(AUTH if fault == "auth" else 1)
+            if fault == "busy":
+                allowance.pause()
         else:
             allowance.succeed()
 
@@ -148,7 +155,8 @@ class _Work:
             return type(error).__name__
         spent, price = self._pay(reply)
         try:  # in a thread: it may be long
-            wrong, chapter, left_out = await asyncio.to_thread(self._read, reply, nodes, size, asked)
+            read = partial(self._read, reply, nodes, size, asked, prompt.after is not None)
+            wrong, chapter, left_out = await asyncio.to_thread(read)
         except Exception as error:  # whatever a model writes, a chapter is never worth a turn
             return type(error).__name__
         self.left_out += left_out
@@ -157,17 +165,19 @@ class _Work:
         return wrong
 
     def _read(
-        self, reply: Reply, nodes: Sequence[Node], size: int, asked: str
+        self, reply: Reply, nodes: Sequence[Node], size: int, asked: str, follows: bool
     ) -> tuple[str, Chapter | None, tuple[LeftOut, ...]]:
         """What is wrong with a reply, or the chapter that it is."""
         source = sum(self.counter.item(n.item) for n in nodes)
         if wrong := answers.flaw(reply, source, size, asked, self.language, self.counter.text):
             return wrong, None, ()
-        vouching = Vouching(nodes, "\n".join((frame_text(self.known.frame), *self.known.titles)))
-        found = [vouching.vouch(text) for text in answers.lengths(reply).texts]
+        own = {n.id for n in nodes}
+        around = [n for n in self.known.after.nodes if n.id not in own] if follows and self.known.after else []
+        vouching = Vouching(nodes, "\n".join((frame_text(self.known.frame), *self.known.titles)), around)
+        found = [vouching.vouch(text) for text in answers.lengths(reply).without(self.known.told).texts]
         full = found[0]
         left_out = tuple(full.left_out)
-        if full.tokens >= MANY_TOKENS and full.unfound > UNFOUND_SHARE * full.tokens:
+        if is_invented(full):
             return "invented", None, left_out
         if is_vague(full.text, nodes):
             return "vague", None, left_out
@@ -195,6 +205,11 @@ def _paid(chapter: Chapter, spent: int, price: float | None) -> Chapter:
     return Chapter(
         chapter.ids, chapter.texts, chapter.author, chapter.findings, chapter.asked, chapter.answer, spent, price
     )
+
+
+def is_invented(vouched: Vouched) -> bool:
+    """Whether so much stands nowhere that nothing of it is believed."""
+    return vouched.tokens >= MANY_TOKENS and vouched.unfound > UNFOUND_SHARE * vouched.tokens
 
 
 def is_vague(text: str, nodes: Sequence[Node]) -> bool:
