@@ -114,8 +114,9 @@ class Compactions:
         more than so many tokens.
         """
         view = await self._view(scope, session, frame, items[: side.begins], _asked(side, items))
-        if view is None or await self._engine.expected(view) <= least:
+        if view is None or (tokens := await self._engine.expected(view)) <= least:
             return None
+        await self._engine.limits.client_compacted(scope, view.frame, tokens)
         window = (await self._engine.limits.target(scope, view.frame)).window
         step = briefed(self._engine.settings.step, focus)
         share, shortest, longest = LENGTHS["brief" if side.form == "brief" else "full"]
