@@ -63,6 +63,7 @@ async def _driven(name: str, window: int, prices: Prices, with_clew: bool) -> Dr
         came = own - sizes[-1][1] if sizes else own
         if at and sizes and sizes[-1][0] + came > at:
             compactions += 1
+            await engine.limits.client_compacted("bench", frame, sizes[-1][0] + came)
             for asked in client.compact("What was said so far. " * (SUMMARY // 5)):
                 dollars += cost(prices, _billed(cache, asked.body, marked, SUMMARY))
             request = client.sent("continued", client.body())

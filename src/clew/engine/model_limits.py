@@ -127,7 +127,7 @@ class ModelLimits:
     async def client_compacted(self, scope: Scope, frame: Frame, tokens: int) -> None:
         """Learn that a client compacts a history of so many tokens; of far fewer than usual, a person asked for it."""
         client, target = known_client(frame.system), await self.target(scope, frame)
-        usual = target.ceiling or target.window
+        usual = min(target.ceiling or target.window, target.window)
         if client and LEAST_ASKED * usual <= tokens < usual:
             key = scope, f"{client.name} with {frame.model}"
             self._clients[key] = tokens
