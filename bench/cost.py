@@ -2,6 +2,7 @@
 
 python bench/cost.py --data DIR                       what clew does by default, beside no clew and the client alone
 python bench/cost.py --data DIR --grid .7,.8,.9 .2,.5  every `high` with every `low`
+python bench/cost.py --clients --windows 32000,80000   clients at work, in their own shapes
 """
 
 import argparse
@@ -19,6 +20,7 @@ from typing import Any
 from benchmark.caches import Automatic, Marked, total
 from benchmark.corpus import Corpus
 from benchmark.dollars import Session, replay
+from benchmark.driven import NAMES, driven
 from benchmark.growing import Fixed, Keeper, Summarizing, Whole
 from benchmark.judging import MODEL
 from clew import catalog
@@ -29,6 +31,7 @@ from clew.core.limits import Budget
 from clew.core.view import View
 from clew.engine.engine import Engine, Request
 from clew.engine.settings import Settings
+from clew.errors import OverBudget
 from clew.store import SQLite
 from clew.tokens import counter_for
 from clew.tokens.meter import Meter
@@ -201,14 +204,20 @@ def meter_of() -> Meter:
 
 def main() -> int:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("--data", type=Path, required=True, help="a folder with score.py and dev/*.jsonl.gz")
+    asked.add_argument("--data", type=Path, help="a folder with score.py and dev/*.jsonl.gz")
     asked.add_argument("--windows", default=",".join(map(str, WINDOWS)))
+    asked.add_argument("--clients", action="store_true", help="sessions in the shapes of clients instead")
     asked.add_argument("--grid", nargs=2, metavar=("HIGH", "LOW"), help="each a list, separated by commas")
     asked.add_argument("--drafts", action="store_true", help="chapters by the agent's own model as well")
     asked.add_argument("--sessions", type=int, default=SESSIONS)
     asked.add_argument("--json", type=Path)
     given = asked.parse_args()
     windows = [int(w) for w in given.windows.split(",")]
+    if given.clients:
+        print("\n".join(clients(windows)))
+        return 0
+    if given.data is None:
+        asked.error("--data or --clients: whose sessions?")
     ways = ["all", "client", "clew"]
     for high, low in product(*(part.split(",") for part in given.grid)) if given.grid else ():
         ways += [f"{high} {low}"] + ([f"{high} {low} drafts"] if given.drafts else [])
@@ -241,6 +250,22 @@ def told(rows: Sequence[Row], ways: Sequence[str]) -> Iterator[str]:
                 folds, client = (sum(row[key] for row in some) for key in ("folds", "client"))
                 view = sum(row["view"] * row["calls"] for row in some) // sum(row["calls"] for row in some)
                 yield f"{part:9}{way:13}{sums}{folds:7}{client:7}{view:8,}"
+
+
+def clients(windows: Sequence[int]) -> Iterator[str]:
+    """A table: each client in each window, with clew and without."""
+    heads = f"{'client':16}{'calls':>6}{'folds':>7}{'filled':>8}{'own':>5}{'$':>8}{'alone: own':>12}{'$':>8}"
+    yield f"{'window':>9} {heads}"
+    for window, name in product(windows, NAMES):
+        prices = catalog.lookup(LISTS[0] if name.startswith("claude") else LISTS[1]).prices
+        assert prices is not None, "the catalog knows these"
+        try:
+            alone, ours = (driven(name, window, prices, with_clew) for with_clew in (False, True))
+        except OverBudget:
+            yield f"{window:9,} {name:16} its frame does not fit"
+            continue
+        cells = f"{ours.calls:6}{ours.folds:7}{ours.filled:8.2f}{ours.compactions:5}{ours.dollars:8.2f}"
+        yield f"{window:9,} {name:16}{cells}{alone.compactions:12}{alone.dollars:8.2f}"
 
 
 if __name__ == "__main__":
