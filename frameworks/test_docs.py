@@ -18,7 +18,7 @@ import pytest
 
 from clew import Engine, Sessions, SQLite, run
 from clew.engine.windows import KIND
-from clew.sessions.sessions import Session
+from clew.store.records import Session
 from clew.testing import Answer, Call, StrictProvider
 
 ROOT = Path(__file__).parents[1]

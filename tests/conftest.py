@@ -6,6 +6,7 @@ import gc
 import gzip
 import json
 import os
+import tempfile
 from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from hashlib import sha256
@@ -16,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import postgres
-from amounts import MANY
+from amounts import MANY, cases
 from clew import open_store
 from clew.store.sql import SQLStore
 
@@ -35,12 +36,27 @@ EVERYWHERE = (
 SERVED_AT_NIGHT = "test_adopting test_findings test_recognition test_secrecy test_signs".split()
 CLIENT = ("openai_chat", "bytes", False)
 
+# Scripts answer what a test asks: a question of clew's own would take the next answer. Tests of those delete this.
+os.environ.setdefault("CLEW_SUMMARY_MODEL", "none")
 # Looking for garbage takes a tenth of the tests' time, and tests leave little of it.
 gc.set_threshold(200_000, 50, 50)
 
 # How long an example takes says nothing of what it shows: machines are slow, and busy.
-settings.register_profile("clew", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("clew", max_examples=cases(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("clew")
+
+
+# Stores wait for the disk with each commit. Where there is memory to write to instead, tests do not; whether what was
+# acknowledged is still there asks for killed processes only, and memory outlives those.
+MEMORY, ENOUGH = Path("/dev/shm"), 2_000_000_000
+
+
+def pytest_configure() -> None:
+    if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK):
+        room = os.statvfs(MEMORY)
+        if room.f_bavail * room.f_frsize > ENOUGH and not room.f_flag & os.ST_NOEXEC:
+            os.environ["TMPDIR"] = str(MEMORY)
+            tempfile.tempdir = None
 
 
 def conversations() -> Iterator[dict[str, Any]]:

@@ -24,7 +24,7 @@ from clew.steps.worklog.blocks import Block
 from clew.testing import ScriptedModel, write_chapter
 from clew.wire import check
 
-BUDGET = Budget(window=12_000, reserve=1_000, tail=1_000)
+BUDGET = Budget(window=12_000, reserve=1_000, tail=1_000, high=0.7, low=0.5)
 LIMIT = 11_000  # tokens
 
 
@@ -395,7 +395,7 @@ def test_a_configured_model_writes_the_chapters(tmp_path: Path) -> None:
     )
     found = config.load({"CLEW_CONFIG": str(tmp_path / "config.toml")}, tmp_path, "linux")
     author = wiring.author(found)
-    assert author is not None
+    assert isinstance(author, ByModel)
     assert (author.model.name, author.size, author.seconds) == ("llama3", 500, 9.0)
     assert (author.prompt, author.instructions) == ("Notes in {language}.", "Mention every port.")
     assert author.allowance.limits.calls == 3

@@ -236,15 +236,23 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("command", HOSTILE)
-def test_what_does_more_than_look_is_asked_about(command: str, tmp_path: Path) -> None:
-    (tmp_path / "src").mkdir()
-    rules = AllowedRules(tmp_path / "allowed.json", tmp_path)
+@pytest.fixture(scope="module")
+def generous(tmp_path_factory: pytest.TempPathFactory) -> tuple[AllowedRules, Path]:
+    """Who allowed every command that only looks, in a folder with another in it."""
+    folder = tmp_path_factory.mktemp("generous")
+    (folder / "src").mkdir()
+    rules = AllowedRules(folder / "allowed.json", folder)
     for name in LOOKING:
         rules.add(AllowedRule(name, "prefix"))
+    return rules, folder
+
+
+@pytest.mark.parametrize("command", HOSTILE)
+def test_what_does_more_than_look_is_asked_about(command: str, generous: tuple[AllowedRules, Path]) -> None:
+    rules, folder = generous
     assert not rules.covers(command), HOSTILE[command]
     assert rules.alike(command) is None
-    assert alike(command, tmp_path) is None
+    assert alike(command, folder) is None
 
 
 def test_links_lead_nowhere(tmp_path: Path) -> None:

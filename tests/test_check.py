@@ -1,6 +1,7 @@
 """Every rule is broken by one small body and by nothing that a provider accepts."""
 
 from collections.abc import Iterator
+from itertools import cycle
 from typing import Any, get_args
 
 import pytest
@@ -8,6 +9,7 @@ from anthropic.types.beta import BetaMessageParam
 from openai.types.chat import ChatCompletionMessageParam
 from typing_extensions import get_type_hints, is_typeddict
 
+from amounts import MANY
 from bodies import (
     ANTHROPIC,
     ANTHROPIC_ODD,
@@ -41,6 +43,7 @@ from clew.wire.rules.check import RULES_OF, check, source
 
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
 JUNK: list[Any] = [None, 7, "", [], {}, [[]], [None], [{}], {"type": []}]
+KIND = cycle(JUNK)  # by day each place has one of them
 NO_NAME = {"id": "call_1", "type": "function", "function": {"arguments": "{}"}}
 ANSWER = {"role": "tool", "tool_call_id": "call_1", "content": "15 degrees"}
 
@@ -246,7 +249,7 @@ def mangle(value: Any) -> Iterator[Any]:
     """The value with each of its parts replaced, in turn, by something that does not belong there."""
     if isinstance(value, dict):
         for key, part in value.items():
-            yield from (value | {key: junk} for junk in JUNK)
+            yield from (value | {key: junk} for junk in (JUNK if MANY > 1 else [next(KIND)]))
             yield from (value | {key: other} for other in mangle(part))
     elif isinstance(value, list):
         for i, part in enumerate(value[:9]):

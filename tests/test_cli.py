@@ -234,7 +234,7 @@ def test_what_is_stored_is_listed_and_shown(clew: Shell) -> None:
 
 def test_a_shown_line_moves_no_cursor(clew: Shell) -> None:
     clew("compress", "-", input=json.dumps([{"role": "user", "content": "a\x1b[2Jb"}]))
-    assert clew("show", "stdin").stdout.splitlines()[-1] == "  user           10   a�[2Jb"
+    assert clew("show", "stdin").stdout.splitlines()[-1] == "  user           13   a�[2Jb"
 
 
 def test_a_prefix_that_fits_two_sessions_is_refused(clew: Shell) -> None:

@@ -197,7 +197,7 @@ def test_a_window_is_shown_as_a_table_a_bar_and_a_sum(clew: Shell) -> None:
 
 def test_an_earlier_session_is_shown_as_it_was_last_sent(clew: Shell, made: tuple[Path, list[View]]) -> None:
     found = json.loads(clew("show", "run.2", "--json").stdout)
-    sent = next(view for view in made[1] if view.seq == found["call"])
+    sent = made[1][found["call"] - 1]
     assert [n["id"] for n in found["nodes"]] == [n.id for n in sent.nodes]
     stand_in = next(n for n in found["nodes"] if "stands_for" in n)
     assert stand_in["stands_for"]["items"] == len(json.loads(clew("recall", stand_in["id"], "--json").stdout)["items"])
@@ -310,15 +310,15 @@ def test_an_undo_that_does_not_fit_is_refused_with_the_numbers(clew: Shell) -> N
 
 def test_a_call_is_resumed_as_it_was_sent(clew: Shell, made: tuple[Path, list[View]]) -> None:
     sent = made[1][3]
-    done = clew("resume", "run", "--call", sent.seq)
+    done = clew("resume", "run", "--call", 4)
     assert json.loads(done.stdout) == body(sent)
-    assert re.fullmatch(rf"run\.4 as sent in call {sent.seq}: \d+ items, [\d,]+ tokens, openai_chat\n", done.stderr)
+    assert re.fullmatch(r"run\.4 as sent in call 4: \d+ items, [\d,]+ tokens, openai_chat\n", done.stderr)
     out = clew.home / "request.json"
-    again = clew("resume", "run", "--call", sent.seq, "-o", out)
+    again = clew("resume", "run", "--call", 4, "-o", out)
     assert (again.stdout, out.read_text()) == ("", done.stdout)
     wrong = clew("resume", "run", "--call", 100_000)
     assert (wrong.exit_code, wrong.stdout) == (1, "")
-    assert wrong.stderr.startswith("clew: no call 100000 in run; there are ")
+    assert wrong.stderr.startswith("clew: no call 100000 in run; there are 1 to ")
 
 
 def test_the_newest_state_is_resumed_with_its_tail(clew: Shell, made: tuple[Path, list[View]]) -> None:
@@ -330,15 +330,15 @@ def test_the_newest_state_is_resumed_with_its_tail(clew: Shell, made: tuple[Path
 
 def test_a_fork_goes_on_by_itself(clew: Shell, made: tuple[Path, list[View]]) -> None:
     sent = made[1][2]
-    done = clew("fork", "run", "other", "--call", sent.seq)
-    assert done.stdout == f"other continues from run.4, call {sent.seq}: requests with session='other' add to it\n"
+    done = clew("fork", "run", "other", "--call", 3)
+    assert done.stdout == "other continues from run.4, call 3: requests with session='other' add to it\n"
     assert json.loads(clew("resume", "other").stdout) == body(sent)
     more = json.loads(clew("fork", "other", "more", "--json").stdout)
     assert (more["name"], more["cause"], more["number"]) == ("more", "fork", 1)
     assert clew("fork", "run", "other").stderr == (
         "clew: a conversation named other already exists; choose another name\n"
     )
-    assert clew("fork", "run", "a\x1b[2J").exit_code == 2
+    assert "that can be printed" in clew("fork", "run", "a\x1b[2J").stderr
 
 
 # --- pins, search, recall ---------------------------------------------------------------------------------------------
@@ -361,7 +361,7 @@ def test_what_is_of_another_conversation_cannot_be_pinned(clew: Shell) -> None:
     other = json.loads(clew("show", "try", "--json").stdout)["nodes"][-1]["id"]
     assert clew("pin", "run", other).stderr == f"clew: no item has the id {other}\n"
     span = json.loads(clew("diff", "run", "--json").stdout)["stand_ins"][0]["id"]
-    assert "is not a single item of this conversation" in clew("pin", "run", span).stderr
+    assert "quoting it would take" in clew("pin", "run", span).stderr, "all that it stands for"
     out = json.loads(clew("diff", "run", "--json").stdout)["left"][-1]["id"]
     assert "out of view; quoted from the next request on" in clew("pin", "run", out).stdout
 

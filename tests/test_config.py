@@ -538,7 +538,7 @@ def test_what_holds_is_shown_with_where_it_is_from(machine: Machine) -> None:
     ]
     assert part(rows, "[summary]", 3) == [
         "[summary]",
-        "model                  none: code writes them            default",
+        "model                  own                               default",
         "size                   4000                              default",
     ]
     assert part(rows, "[budget]", 4) == [
@@ -678,7 +678,7 @@ def test_the_page_has_every_setting() -> None:
     rows = []
     for s in SETTINGS:
         default = s.otherwise or ("from the catalog" if NAME in s.key else json.dumps(s.default))
-        project = {"no": "", "yes": "yes", "stricter": "only stricter"}[s.project]
+        project = {"no": "", "yes": "yes", "stricter": "only stricter", "none": 'only "none"'}[s.project]
         rows.append(f"| `{write_key(s.key)}` | {s.meaning} | {s.kind.expected} | {default} | {project} |")
     page = DOCS.read_text(encoding="utf-8")
     assert re.findall(r"^\| `.*$", page, re.MULTILINE) == rows, "\n".join(rows)

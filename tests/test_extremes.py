@@ -145,6 +145,7 @@ async def test_numbers_beyond_64_bits_and_nan_are_kept(store: SQLStore) -> None:
     assert clew.body(view) == body
 
 
+@pytest.mark.nightly
 async def test_a_50_mb_body(store: SQLStore) -> None:
     pieces = [f"piece {n}: " + "some text that goes on and on " * 3_400 for n in range(500)]
     body = ask(*(m for n, p in enumerate(pieces) for m in (calls(f"c{n}"), answer(f"c{n}", p))), USER)

@@ -191,6 +191,7 @@ def test_many_who_start_it_at_once_have_one(day: FirstDay) -> None:
     assert (day.home / ".local/share/clew/gateway/serve.log").read_text().count("clew serves") == 2, "one a start"
 
 
+@pytest.mark.nightly
 def test_one_that_cannot_start_is_told_in_one_line(day: FirstDay) -> None:
     day.clew("install", "claude", "--gateway", "--yes")
     day.reboot()
@@ -350,6 +351,7 @@ def test_caches_are_known(command: str, passing: bool) -> None:
     assert is_passing(Path(command)) == passing
 
 
+@pytest.mark.nightly
 def test_whoever_was_told_to_stop_does(day: FirstDay) -> None:
     assert "no gateway runs" in day.clew("serve", "--status", code=1)
     day.clew("serve", "--background")

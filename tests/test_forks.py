@@ -84,7 +84,7 @@ async def test_its_chain_is_walked_and_its_compaction_taken_back(store: SQLStore
     assert [(s.name, s.number) for s in await sessions.lineage("try")] == [("run", 1), ("try", 1), ("try", 2)]
     assert (await sessions.get("try"), await sessions.get("try.1")) == (folded, opening)
     assert await sessions.calls("try.1") == []
-    assert [c.seq for c in await sessions.calls("try")] == [view.seq]
+    assert [one.call.seq for one in await sessions.calls("try.2")] == [view.seq]
     assert (await sessions.view("try.1")).nodes == run.sent[-1].nodes
     assert (await sessions.diff("try")).stand_ins
     with pytest.raises(NotFound, match="not with a compaction"):

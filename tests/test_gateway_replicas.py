@@ -17,6 +17,7 @@ MANY = int(os.environ.get("CLEW_KILLS", "12")) >= 500
 CLIENTS, TURNS, PAUSE, SECONDS = (64, 30, 8.0, 10.0) if MANY else (4, 5, 0.2, 1.0)
 
 
+@pytest.mark.nightly
 def test_nothing_that_was_answered_is_lost(server: postgres.Server) -> None:
     given = map(str, (CLIENTS, TURNS, PAUSE, SECONDS, server.url(server.database())))
     done = subprocess.run([sys.executable, replicas.__file__, *given], capture_output=True, text=True, check=False)

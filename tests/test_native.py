@@ -20,7 +20,7 @@ from clew.tokens.target import Target
 from clew.wire import check
 
 MODEL = "model-of-these-tests"
-BUDGET = Budget(window=90_000, reserve=8_000, tail=6_000)
+BUDGET = Budget(window=90_000, reserve=8_000, tail=6_000, high=0.7, low=0.5)
 SEALED = "gAAAAAB-only-the-provider-reads-this"
 FORMATS = {"openai_responses": "input", "anthropic": "messages"}
 ASK = "Build all parts. Never touch the billing tables."
@@ -222,7 +222,7 @@ async def test_pins_first_exchange_and_newest_turn_stand_where_the_provider_read
     assert len(users) == (1 if format == "anthropic" else 10), "OpenAI gives back what the user said"
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "answer", [Answer(status=500, error="overloaded"), Answer(raw=b"[]"), Answer("too long " * 90_000)]
 )

@@ -8,7 +8,7 @@ import pytest
 from benchmark.driven import driven
 from clew import Budget, Engine, Request, SQLite, catalog
 from clew.core.items import Item, Node
-from clew.engine.answers import AGE, ENOUGH, AnswerLengths, Answers
+from clew.engine.answers import AGE, ENOUGH, AnswerLengths, KnownAnswers
 from clew.engine.cache_marks import anchor
 from clew.engine.due import Forecast
 from clew.engine.engine import body
@@ -95,14 +95,16 @@ def test_room_for_an_answer_is_what_nearly_all_answers_take() -> None:
 
 async def test_a_provider_that_adds_what_is_asked_for_is_obeyed_for_a_day() -> None:
     store, now = SQLite(":memory:"), [1_000_000.0]
-    answers = Answers(store, lambda: now[0])
+    answers = KnownAnswers(store, lambda: now[0])
     for _ in range(ENOUGH):
         await answers.took("default", "m", 900)
     asked, taken = await answers.room("default", "m", 32_000)
     assert (asked, taken is not None and 900 <= taken <= 1_500) == (0, True)
     assert await answers.room("default", "m", 500) == (0, 500), "no answer is longer than was asked for"
     await answers.refused("default", "m")
-    assert await Answers(store, lambda: now[0]).room("default", "m", 32_000) == (32_000, None), "another process, too"
+    assert await KnownAnswers(store, lambda: now[0]).room("default", "m", 32_000) == (32_000, None), (
+        "another process, too"
+    )
     now[0] += AGE
     assert (await answers.room("default", "m", 32_000))[0] == 0
     await store.close()

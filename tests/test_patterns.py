@@ -86,8 +86,8 @@ def _held(place: str, value: Any, depth: int = 0) -> Iterator[tuple[str, re.Patt
 
 
 def tried(pattern: re.Pattern[str]) -> Iterator[tuple[str, Shape]]:
-    """Texts of all kinds, by day a third of them, and the words of the pattern itself again and again."""
-    every = 1 if MANY > 1 else 3
+    """Texts of all kinds, by day a sixth of them, and the words of the pattern itself again and again."""
+    every = 1 if MANY > 1 else 6
     yield from islice(SHAPES.items(), len(pattern.pattern) % every, None, every)
     for word in set(LITERAL.findall(re.sub(r"\\(\W)", r"\1", pattern.pattern))):
         yield from ((repr(text), repeated(text)) for text in (word, f"{word} "))

@@ -198,6 +198,7 @@ def asking(name: str, id: str, arguments: Message, answer: str) -> list[Message]
 
 
 @pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("name", "given"),
     [

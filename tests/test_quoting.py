@@ -17,7 +17,6 @@ from clew.hooks.putting_back import dropped
 from clew.mcp.answers import Answers
 from clew.mcp.brief import passage
 from clew.mcp.reach import Reach
-from clew.mcp.timeline import timeline
 from clew.plugins.crush import chat_messages
 from clew.sessions.transcripts import Transcript, TranscriptCompaction, read_all
 from clew.sessions.transcripts.shape import TranscriptStretch
@@ -102,7 +101,7 @@ async def logged(body: dict[str, Any], format: str) -> AsyncIterator[Told]:
     said = [nodes[place.id] for place in places]
     reach = Reach(engine, view.scope, None)
     [session] = await reach.listed()
-    yield "a timeline", (await timeline(reach, session, None, 10_000_000))[0]
+    yield "a timeline", await Answers(reach, str).timeline("work", None, 10_000_000)
     yield "what was lost", await Answers(reach, str).lost("work", 1_000_000)
     yield "the newest", await passage(reach, session, 10_000_000)
     yield "a title", f"The user: {(await reach.about(session)).title}"
@@ -114,7 +113,7 @@ async def logged(body: dict[str, Any], format: str) -> AsyncIterator[Told]:
     await store.close()
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("format", FORMATS)
 async def test_nor_in_what_is_told_from_the_log(format: str) -> None:
     body, made = conversation(True, FORMATS.index(format) % PARTS, PARTS)

@@ -254,6 +254,7 @@ async def test_nothing_is_offered_where_several_answers_come_or_none_now(
         assert (offerable(raw, CLIENTS[client][0], controller) is not None) is offered, more
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("client", "tools"), [("opencode", "auto"), ("another/1.0", "auto"), ("gemini", False)])
 @pytest.mark.parametrize("own", [True, False], ids=["by MCP", "without"])
 def test_commands_show_what_was_sent_and_recall_takes_each_id(
@@ -268,7 +269,7 @@ def test_commands_show_what_was_sent_and_recall_takes_each_id(
     run = CliRunner()
     sessions = json.loads(run.invoke(app, ["sessions", "--json", "--store", path]).stdout)
     name = max(sessions, key=lambda session: session["number"])["id"]
-    call = json.loads(run.invoke(app, ["calls", name, "--json", "--store", path]).stdout)[-1]["seq"]
+    call = json.loads(run.invoke(app, ["calls", name, "--json", "--store", path]).stdout)[-1]["number"]
     told = ["resume", name, "--call", str(call), "--store", path]
     resumed = json.loads(run.invoke(app, told).stdout)
     list_of = named(talk.format).LIST

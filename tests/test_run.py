@@ -36,7 +36,7 @@ def test_it_reads_answers_and_goes_on_in_another_process(tmp_path: Path) -> None
         Answer("As I said: 7431."),
     ]
     with StrictProvider(script) as provider:
-        done = another(provider, tmp_path, "What is the build number?", "--session", "build")
+        done = clew(provider, tmp_path, "What is the build number?", "--session", "build")
         assert (done.returncode, done.stdout) == (0, "It is 7431.\n"), done.stderr
         assert "▸ read_file" in done.stderr
         assert "conversation build" in done.stderr

@@ -163,7 +163,7 @@ async def test_what_was_undone_is_held_until_there_is_no_room(store: Store) -> N
 
 async def test_nothing_is_left_to_undo(run: Run) -> None:
     await run.turn()
-    with pytest.raises(NotFound, match="this branch has 0 left to undo"):
+    with pytest.raises(NotFound, match="there is nothing to undo: no compaction"):
         await Sessions(run.engine).undo("run")
 
 
@@ -244,8 +244,8 @@ async def test_an_ended_session_is_resumed_with_its_tail(run: Run) -> None:
     sessions = Sessions(run.engine)
     second, third = await sessions.get("run.2"), await sessions.get("run.3")
     view = await sessions.view("run.2")
-    last = (await sessions.calls("run.2"))[-1]
-    sent = await sessions.view("run.2", last.seq)
+    number, last = (await sessions.calls("run.2"))[-1]
+    sent = await sessions.view("run.2", number)
     assert body(sent) == body(next(v for v in run.sent if v.seq == last.seq))
     assert view.nodes[: len(sent.nodes)] == sent.nodes
     assert len(view.nodes) > len(sent.nodes)  # and the turn in which it was compacted
@@ -338,7 +338,8 @@ async def test_a_name_is_a_conversation_a_number_in_it_or_an_id(run: Run) -> Non
     assert await sessions.get("run") == third
     assert await sessions.get("ru") == third
     assert await sessions.get("run.2") == second
-    assert await sessions.get(first.id) == first
+    assert await sessions.get("run.1") == first
+    assert await sessions.get(first.id) == third, "the id of the conversation"
     assert await sessions.get(second.id[:8]) == second
     for name, error in (("run.9", "3 sessions; there is no 9"), ("nobody", "no conversation or session matches")):
         with pytest.raises(NotFound, match=error):

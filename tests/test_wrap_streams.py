@@ -12,9 +12,9 @@ import clew
 from asking import FORMATS, MODEL, request
 from clew.testing import Answer, Call, StrictProvider
 from clew.testing.provider.answers import ProviderTurn
-from clew.testing.provider.routes import SERVED_PATHS
 from clew.testing.provider.serving import LoopbackServer, ServedReply, ServedRequest
 from clew.testing.provider.strict import SHAPES
+from clew.wire.requests import api_call
 from clients import Body, accumulated, called, create, engine, joined, plain_of, results, said, text_of, user
 from streams import chunk, fragment
 
@@ -48,7 +48,9 @@ class Gated:
 
     def _answer(self, asked: ServedRequest) -> ServedReply:
         self.heard.append(json.loads(asked.raw))
-        format = SERVED_PATHS[asked.path]
+        call = api_call(asked.path)
+        assert call is not None
+        format = call.format
         turn = ProviderTurn(format, self.heard[-1], self._script.pop(0), number=len(self.heard))
         return ServedReply(200, self._parts(SHAPES[format].stream(turn)), streamed=True)
 

@@ -67,13 +67,13 @@ class Prober:
         answers, count = Answers(reach, lambda: ""), self.world.tally.counts
         count["asked by MCP"] += 1
         try:
-            session = await reach.one()
+            one = await reach.one()
             for text in (
                 await answers.search(ASKED, "", SIZE),
                 await answers.timeline("", None, SIZE),
                 await answers.lost("", SIZE),
-                await brief(reach, answers, session, SIZE),
-                await passage(reach, session, SIZE),
+                await brief(answers, one, SIZE),
+                await passage(reach, await one.session(), SIZE),
             ):
                 await self.judge.told(whose, "mcp", text)
         except ClewError:

@@ -38,6 +38,12 @@ class Watched(AnthropicModel):
         return sum(len(of) > 1 for of in loops.values())
 
 
+@pytest.fixture(autouse=True)
+def as_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own model is asked, as it is where nobody says otherwise."""
+    monkeypatch.delenv("CLEW_SUMMARY_MODEL")
+
+
 def noting(body: dict[str, Any]) -> Answer:
     return Answer("## goal\n- none" if "Copy every name" in str(body["messages"][-1]) else "Noted.")
 
@@ -55,7 +61,7 @@ async def talk(agent: Agent) -> None:
 @pytest.mark.parametrize("way", ["plugin", "manager", "agent"])
 async def test_no_client_is_used_on_two_loops(way: str, provide: Any) -> None:
     model = watched(provide(noting))
-    given: dict[str, Any] = {"plugins": [Clew("clew.db", notes=True)]}
+    given: dict[str, Any] = {"plugins": [Clew("clew.db")]}
     if way != "plugin":
         writer = Agent(model=model, callback_handler=None) if way == "agent" else None
         manager = SummarizingConversationManager(0.3, 2, writer, proactive_compression=True, engine="clew.db")
@@ -82,11 +88,11 @@ async def test_a_client_that_cannot_be_opened_anew_is_not_asked_for_notes(
 ) -> None:
     provider = provide(noting)
     model = watched(provider, http_client=httpx.AsyncClient(verify=False))
-    given: dict[str, Any] = {"plugins": [Clew("clew.db", notes=True)]}
+    given: dict[str, Any] = {"plugins": [Clew("clew.db")]}
     if way == "manager":
         manager = SummarizingConversationManager(0.3, 2, proactive_compression=True, engine="clew.db")
         given = {"conversation_manager": manager}
-    with caplog.at_level(logging.WARNING, "clew"):
+    with caplog.at_level(logging.INFO, "clew"):
         await talk(Agent(model=model, callback_handler=None, **given))
     assert model.loops() == 1
     assert len(provider.heard) == 12
@@ -96,8 +102,6 @@ async def test_a_client_that_cannot_be_opened_anew_is_not_asked_for_notes(
 async def test_an_auxiliary_model_with_a_client_of_its_own_is_asked(provide: Any, model: Any) -> None:
     aux = provide(noting)
     served: OpenAIModel = model(aux, 100_000)  # whose client is made by hand
-    agent = Agent(
-        model=watched(provide(noting)), aux_model=served, plugins=[Clew("clew.db", notes=True)], callback_handler=None
-    )
+    agent = Agent(model=watched(provide(noting)), aux_model=served, plugins=[Clew("clew.db")], callback_handler=None)
     await talk(agent)
     assert aux.heard

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
         TooLarge,
         ToolError,
     )
-    from clew.sessions.sessions import Diff, Sessions
+    from clew.sessions.diffs import Diff
+    from clew.sessions.sessions import Sessions
     from clew.steps.chapters.model import Model, Prompt, Reply
     from clew.steps.protocol import Fallback, Pipeline, Step, When
     from clew.store.places import open_store

@@ -1,6 +1,7 @@
 """The loop: ask the model, run what it calls, and again, until it has nothing more to call."""
 
 import asyncio
+import os
 import random
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -15,7 +16,11 @@ from clew.core.items import Frame, Scope
 from clew.core.view import View
 from clew.engine.append import Addition
 from clew.errors import ClewError, ModelError
+from clew.llm.own import OwnModel
+from clew.llm.requests import RequestBody
 from clew.llm.streaming import Speaker, Spoken, Text, ToolCall
+from clew.steps.chapters.allowance import Allowance, may_ask_own
+from clew.steps.chapters.by_model import ByModel
 from clew.store.records import Origin
 from clew.wire.convert.media import Media
 from clew.wire.convert.tools import ToolDeclaration
@@ -62,6 +67,7 @@ class Agent:
         self._steps = steps
         self._limit = limit
         self._last: SentBody | None = None
+        self._allowance = Allowance()
         self._running: AsyncGenerator[AgentEvent, None] | None = None
         limits = controller.engine.limits.windows
         if speaker.window:
@@ -165,7 +171,24 @@ class Agent:
         format = self.speaker.format
         tools = [ToolDeclaration(t.name, t.description, t.parameters) for t in self.toolbox.tools.values()]
         body = frame(format, self.speaker.name, self.system, tools, await self._answer())
-        return Addition({**body, named(format).LIST: list(said)}, self.session, format, self.scope, self.origin)
+        own = self._own() if self.controller.engine.settings.author == "own" and may_ask_own(os.environ) else None
+        return Addition(
+            {**body, named(format).LIST: list(said)}, self.session, format, self.scope, self.origin, own=own
+        )
+
+    def _own(self) -> ByModel:
+        """The model that this agent talks to, as one that writes chapters."""
+        speaker = self.speaker
+
+        async def speak(body: RequestBody) -> Spoken:
+            spoken: Spoken | None = None
+            async with aclosing(speaker.speak(body)) as pieces:
+                async for piece in pieces:
+                    spoken = piece if isinstance(piece, Spoken) else spoken
+            assert spoken is not None, "or an error was raised"
+            return spoken
+
+        return ByModel(OwnModel(speaker.name, speaker.format, speak, limit=speaker.window), allowance=self._allowance)
 
     async def _answer(self) -> int:
         """The tokens that an answer may take: not more than are kept free for it, or a full window has no room."""

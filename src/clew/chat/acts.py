@@ -1,6 +1,8 @@
 """What commands of the chat do; each is a function of the chat and of what was typed after the command."""
 
+import re
 from collections.abc import Callable
+from contextlib import suppress
 from io import StringIO
 from typing import TYPE_CHECKING
 
@@ -15,14 +17,15 @@ from clew.chat.writing import Field, Filling, Writing
 from clew.core.items import SHORT
 from clew.errors import NotFound
 from clew.screens import diff as diffs
-from clew.screens import tree
 from clew.screens.lines import called, count, label, moment, numbered
-from clew.sessions.sessions import chosen
+from clew.sessions import chains
+from clew.sessions.conversation import NOTHING_LEAVES, PinEffect
 from clew.store.records import Method
 
 if TYPE_CHECKING:
     from clew.chat.app import Chat
 
+_ID = re.compile("[0-9a-f]{6,32}")
 METHODS: dict[Method, str] = {"auto": "Auto-compaction", "llm": "LLM/User-driven compaction"}
 
 
@@ -44,11 +47,11 @@ async def compact(chat: "Chat", typed: str) -> None:
     given = [typed] if typed else await chat.ask(Filling("Compact now", [field]))
     if given is None:
         return
-    if await chat.backend.compact(given[0]):
+    if (await (await chat.backend.idle()).compact(given[0])).changed:
         await chat.hearing.tell_compaction()
         chat.transcript.follow()
     else:
-        chat.say("There is nothing that could leave the window.")
+        chat.say(NOTHING_LEAVES)
 
 
 async def new_session(chat: "Chat", typed: str) -> None:
@@ -56,7 +59,7 @@ async def new_session(chat: "Chat", typed: str) -> None:
     chat.backend.controller.check_idle()
     title = "New session with this summary: edit it as you like"
     text = await chat.ask(Writing(title, typed or await chat.backend.draft()))
-    if text is not None and await chat.backend.begin(text):
+    if text is not None and (await (await chat.backend.idle()).begin(text)).changed:
         await chat.hearing.tell_compaction()
         chat.transcript.follow()
 
@@ -73,7 +76,7 @@ async def save_summary(chat: "Chat", typed: str) -> None:
 
 async def undo(chat: "Chat", typed: str) -> None:
     """Take back the newest compaction."""
-    await chat.backend.undo()
+    await (await chat.backend.idle()).undo()
     filling = await chat.backend.filling()
     assert filling is not None, "there is a view"
     sizes = f"{filling.sent:,} tokens in a window of {filling.full.window:,}"
@@ -82,42 +85,39 @@ async def undo(chat: "Chat", typed: str) -> None:
 
 async def lineage(chat: "Chat", typed: str) -> None:
     """Show the chain of sessions, and what a compaction of it did."""
-    every = await chat.backend.sessions.all()
-    own = chosen(chat.backend.agent.session, every)
-    roots = tree.conversations(every)
-    root = next(r for r in roots if any(c.first.branch == own.branch for c in r.all()))
-    rows = [_branch(row, own.id) for row in tree.rows(root, whole=True)]
+    own = await (await chat.backend.conversation()).session()
+    root = next(r for r in chains.conversations(await chat.backend.sessions.all()) if r.has(own.branch))
+    rows = [_branch(row, own.id) for row in chains.rows(root, whole=True)]
     picked = await chat.ask(Choosing(f"Lineage of {called(own)}: Enter shows what was lost", rows, typed))
     if picked:
         await lost(chat, picked)
 
 
-def _branch(row: tree.TreeRow, here: str) -> ChoiceRow:
+def _branch(row: chains.TreeRow, here: str) -> ChoiceRow:
     """A line of the tree; a session that is all of its conversation has the line of that."""
     only = len(row.chain.sessions) == 1
     session = row.session or row.chain.first
     marked = session.id == here and (only or row.session is not None)
     if row.session is None:
-        return ChoiceRow(
-            f"{session.id}" if only else f"{session.id}+", f"{'   ' * row.depth}{called(session)}", "", marked
-        )
+        return ChoiceRow(session.branch, f"{'   ' * row.depth}{called(session)}", "", marked)
     undone = ", undone" if session.undone else ""
     aside = f"{moment(session.at)}  {count(session.calls, 'call')}, {session.sent:,} sent"
     text = f"{'   ' * row.depth}└─ {session.number} {session.cause} ({session.method or 'auto'}){undone}"
-    return ChoiceRow(session.id, text, aside, marked)
+    return ChoiceRow(f"{session.branch}.{session.number}", text, aside, marked)
 
 
 async def lost(chat: "Chat", typed: str) -> None:
     """Show what a compaction took out of view, and what became of every fact."""
-    found = await chat.backend.lost(typed.rstrip("+"))
+    found = await chat.backend.lost(typed)
     title = f"What was lost in {numbered(found.session)}"
     await _shown(chat, title, lambda console: diffs.diff(console, found, full=True))
 
 
 async def preview(chat: "Chat", typed: str) -> None:
     """Show what a compaction would do now, before it is made."""
-    found = await chat.backend.preview(typed)
-    model = chat.backend.config.summary.model or ""
+    found = await (await chat.backend.conversation()).preview(typed)
+    named = chat.backend.config.summary.model
+    model = {"none": "", "own": chat.backend.agent.speaker.name}.get(named, named)
     await _shown(chat, "If it were compacted now", lambda console: diffs.preview(console, found, False, model))
 
 
@@ -146,29 +146,40 @@ async def search(chat: "Chat", typed: str) -> None:
     given = [typed] if typed else await chat.ask(Filling("Search", [Field("What was it about?")]))
     if not given or not given[0].strip():
         return
-    hits = await chat.backend.search(given[0])
+    one = await chat.backend.conversation()
+    hits = await one.search(given[0])
     said = [" … ".join(line.text for line in hit.found.lines) or hit.found.title for hit in hits]
     rows = [
         ChoiceRow(hit.found.id, brief(text, 160), hit.found.id[:SHORT]) for hit, text in zip(hits, said, strict=True)
     ]
     title = f"{count(len(hits), 'place')} about {brief(given[0], 40)}: Enter shows all of it"
     if picked := await chat.ask(Choosing(title, rows, empty="nothing was said about that")):
-        whole = "\n\n".join(node.item.text for node in await chat.backend.recall(picked))
+        whole = "\n\n".join(node.item.text for node in await one.recall(picked))
         await chat.ask(ReadingScreen(f"What {picked[:SHORT]} says", bounded(whole)))
 
 
 async def pin(chat: "Chat", typed: str) -> None:
     """Keep an item as it is in every later window, or no longer."""
-    view = await chat.backend.agent.view()
+    one, view = await chat.backend.conversation(), await chat.backend.agent.view()
+    if _ID.fullmatch(typed):
+        with suppress(NotFound):
+            _tell_pin(chat, await one.pin([typed], off=None))
+            return
     rows = [
         ChoiceRow(
             n.id, f"{label(n.item)}: {brief(f'{n.item.name} {n.item.text}', 120)}", n.id[:SHORT], n.id in view.pinned
         )
         for n in reversed(view.nodes)
     ]
-    picked = await chat.backend.own(typed) or await chat.ask(Choosing("Pin or unpin", rows, typed))
-    if picked:
-        chat.say(f"{picked[:SHORT]} {await chat.backend.pin(picked)}.")
+    if picked := await chat.ask(Choosing("Pin or unpin", rows, typed)):
+        _tell_pin(chat, await one.pin([picked], off=None))
+
+
+def _tell_pin(chat: "Chat", done: PinEffect) -> None:
+    kept = "is quoted in the window from the next request on" if done.quoted else "stays as it is from now on"
+    told = "is no longer pinned" if done.off else kept
+    what = done.items[0].id[:SHORT] if len(done.items) == 1 else f"Each of {len(done.items)} items"
+    chat.say(f"{what} {told}.")
 
 
 async def instructions(chat: "Chat", typed: str) -> None:

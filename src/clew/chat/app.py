@@ -192,7 +192,7 @@ class Chat(App[None]):
     async def toggle(self, entry: ScreenEntry) -> None:
         """Open an entry where it stands, or close it."""
         if not entry.whole:
-            entry.whole = opened(entry, await self.backend.recall(entry.id))
+            entry.whole = opened(entry, await (await self.backend.conversation()).recall(entry.id))
         entry.open = not entry.open
         self.transcript.redraw(entry)
         self.transcript.reveal(entry)

@@ -1,9 +1,7 @@
 """What a chat does, without a screen: its agent, its log, the user's settings."""
 
 import asyncio
-import re
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from importlib.resources import files
@@ -24,16 +22,16 @@ from clew.chat.servers.tools import ChatServers
 from clew.chat.speaking import Absent, chosen_speaker
 from clew.clients.voices import typed
 from clew.config import Config, Places, assembled, edited, engine, read_key, write_key
-from clew.core.items import Node, Scope
+from clew.core.items import Scope
 from clew.core.view import View
-from clew.engine.recall import Hit
-from clew.engine.undo import Undone
 from clew.errors import NotFound
 from clew.llm.streaming import speaker
 from clew.screens import save
 from clew.sessions.about import Abouts
 from clew.sessions.composition import CompositionPart, parts, scaled, shown
-from clew.sessions.sessions import Diff, Sessions
+from clew.sessions.conversation import Conversation
+from clew.sessions.diffs import Diff
+from clew.sessions.sessions import Sessions
 from clew.steps.worklog.writing import summary
 from clew.store.protocol import Store
 from clew.store.records import Method, Session
@@ -148,7 +146,7 @@ class ChatBackend:
         target = await self.engine.limits.target(self.scope, view.frame)
         framed = target.meter.frame(view.frame).tokens
         made = parts(shown(view.nodes, view.edits, target.meter), framed)
-        own = [s for s in await self.store.sessions(self.scope, view.branch) if s.branch == view.branch]
+        own = await Conversation.of(self.engine, view).sessions()
         folds = sum(s.cause in ("compaction", "handoff") and not s.undone for s in own)
         sent, full = await self.engine.expected(view), await self.engine.filled(view)
         made, cost = scaled(made, sent), sum(s.cost for s in own)
@@ -185,68 +183,26 @@ class ChatBackend:
         """The pictures that a text names. Raises `BadRequest` where one cannot be sent, or not to this model."""
         return await asyncio.to_thread(named_pictures, text, self.place, self.config.model(self.agent.speaker.name))
 
-    # --- compactions --------------------------------------------------------------------------------------------------
+    # --- its acts -----------------------------------------------------------------------------------------------------
 
-    async def compact(self, focus: str) -> bool:
-        """Make the window shorter now; False where nothing could leave it."""
+    async def conversation(self) -> Conversation:
+        """What it can be asked, and what can be done with it. Raises `NotFound` before anything was said."""
+        return Conversation(self.engine, self.scope, (await self.agent.view()).branch)
+
+    async def idle(self) -> Conversation:
+        """The same, to be changed. Raises `Busy`."""
         self.controller.check_idle()
-        view = await self.agent.view()
-        return await self.engine.compact(view, focus) is not view
+        return await self.conversation()
 
     async def draft(self) -> str:
         """What code would write of the conversation, to be edited."""
-        view = await self.agent.view()
-        said = (await self.store.load(self.scope, view.branch)).said
-        nodes = await self.store.nodes(self.scope, [place.id for place in said])
-        return await asyncio.to_thread(summary, [nodes[place.id] for place in said], DRAFT)
+        one = await self.conversation()
+        said = await one.said(await one.view())
+        return await asyncio.to_thread(summary, [*said.values()], DRAFT)
 
-    async def begin(self, text: str) -> bool:
-        """Begin a new session with a summary, as the agent's tool does; False where all that was said is pinned."""
-        if not text.strip():
-            raise NotFound("the summary is blank: say what is done, what remains, and what must not be forgotten")
-        self.controller.check_idle()
-        view = await self.agent.view()
-        return await self.engine.begin(view, text) is not view
-
-    async def undo(self) -> Undone:
-        """Take back the newest compaction."""
-        self.controller.check_idle()
-        return await self.sessions.undo(self.agent.session)
-
-    async def lost(self, session: str = "") -> Diff:
-        """What a compaction took out of view: the newest one, or that which began a session."""
-        return await self.sessions.diff(session or self.agent.session)
-
-    async def preview(self, focus: str) -> Diff:
-        """What a compaction would do now."""
-        return await self.sessions.preview(self.agent.session, focus)
-
-    async def recall(self, id: str) -> list[Node]:
-        """What a stand-in stands for."""
-        return list(await self.engine.recall(self.scope, id, (await self.agent.view()).branch))
-
-    async def search(self, text: str) -> list[Hit]:
-        """What was said about something, here and in the conversations that led here."""
-        return await self.sessions.search(text, self.agent.session)
-
-    async def pin(self, id: str) -> str:
-        """Keep an item as it is, or no longer; what comes of it, in words."""
-        view = await self.agent.view()
-        off = id in (await self.store.load(self.scope, view.branch)).pins()
-        back = await self.engine.pin(view, id, off=off)
-        if off:
-            return "is no longer pinned"
-        return "is quoted in the window from the next request on" if back.ids else "stays as it is from now on"
-
-    async def own(self, short: str) -> str | None:
-        """The item of this conversation that an id is of, in view or out of it."""
-        if not re.fullmatch(r"[0-9a-f]{6,32}", short):
-            return None
-        with suppress(NotFound):
-            id = await self.engine.resolve(self.scope, short, (await self.agent.view()).branch)
-            nodes = await self.store.originals(self.scope, id)
-            return nodes[0].id if len(nodes) == 1 else None
-        return None
+    async def lost(self, name: str = "") -> Diff:
+        """What a compaction took out of view: the newest one, or that which a name means."""
+        return await (await self.sessions.conversation(name) if name else await self.conversation()).diff()
 
     # --- settings -----------------------------------------------------------------------------------------------------
 

@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 from clew.agent.tools import shown
 from clew.clients.voices import typed
-from clew.core.items import SHORT, Edit, Item, Node
+from clew.core.items import Edit, Item, Node
 from clew.core.view import View
 from clew.facts.coverage import STATES
 from clew.screens.lines import name, words
-from clew.sessions.composition import parts
-from clew.sessions.sessions import Diff
+from clew.sessions.composition import parts, recall_id
+from clew.sessions.diffs import Diff
 from clew.tokens.media import is_image
 
 EntryKind = Literal["you", "agent", "thought", "call", "result", "failed", "note", "problem", "stand-in", "page"]
@@ -122,7 +122,7 @@ def of(item: Item) -> ScreenEntry:
 
 def stand_in(node: Node, edit: Edit, view: View) -> ScreenEntry:
     """What stands where something was."""
-    id = view.digests.handle(edit.old)[:SHORT]
+    id = recall_id(edit, view.digests)
     return standing(id, name(edit), len(edit.old), node.item.text)
 
 

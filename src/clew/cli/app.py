@@ -18,6 +18,7 @@ from clew.errors import BadConfig, ClewError
 
 if TYPE_CHECKING:
     from clew.config import Config
+    from clew.sessions.conversation import Conversation
     from clew.sessions.sessions import Sessions
     from clew.store.sql import SQLStore
 
@@ -90,7 +91,7 @@ ScopeName = Annotated[
     typer.Option("--scope", metavar="NAME", help="Scope (tenant), if not the configured one.", callback=_scope),
 ]
 StorePath = Annotated[str | None, typer.Option("--store", metavar="PATH|URL", help="Store, if not the configured one.")]
-NAME_HELP = "A conversation, NAME.3 for its third session, or an id; a unique prefix is enough."
+NAME_HELP = "A conversation by its name or id, or NAME.3 for its third session; a unique prefix is enough."
 SessionName = Annotated[str, typer.Argument(metavar="NAME", help=NAME_HELP, autocompletion=names)]
 PerhapsName = Annotated[str | None, typer.Argument(metavar="[NAME]", help=NAME_HELP, autocompletion=names)]
 AsJson = Annotated[bool, typer.Option("--json", help="Output JSON.")]
@@ -165,11 +166,18 @@ async def looking(scope: str, path: str | None) -> AsyncIterator["Sessions"]:
     config = configured()
     store = open_store(path or config.store, create=False)
     # Nothing is summed up here: no model need be at hand.
-    made = engine(replace(config, summary=replace(config.summary, model=None)), store)
+    made = engine(replace(config, summary=replace(config.summary, model="none")), store)
     try:
         yield Sessions(made, scope)
     finally:
         await store.close()
+
+
+@asynccontextmanager
+async def conversation(name: str, scope: str, path: str | None) -> AsyncIterator["Conversation"]:
+    """What a name means in a store that is there."""
+    async with looking(scope, path) as found:
+        yield await found.conversation(name)
 
 
 # --- what they write --------------------------------------------------------------------------------------------------

@@ -93,6 +93,8 @@ def _through_gateway(installer: "Installer", program: "ClientProgram", yes: bool
         _say_notes(notes)
     elif not _agreed(installer, edits, notes, yes, dry_run):
         return ""
+    if start and not dry_run and not yes:
+        _ask_for_consent()
     # First: a client is never sent to where nobody answers.
     runs = in_background.started(own.host, own.port, installed=True) if start and not dry_run else ""
     if not edits:
@@ -104,6 +106,27 @@ def _through_gateway(installer: "Installer", program: "ClientProgram", yes: bool
     if own.clients:
         typer.echo("note: this gateway wants a key of gateway.clients: give it to the client as its API key")
     return runs
+
+
+def _ask_for_consent() -> None:
+    """Ask once whether clew may ask the models of conversations, and write the answer into the user's settings."""
+    from clew.cli.settings import written
+
+    config = configured()
+    if config.sources.get("gateway.summary", "default") != "default" or config.summary.model != "own":
+        return
+    typer.echo(
+        "Where a client uses an API key, clew can have the conversation's own model write what stands in for old "
+        f"messages: one question for about half a window of new text, at most {config.summary.hourly_calls} an hour, "
+        "paid with that key. With a login, clew asks nothing, ever. Without this, code writes."
+    )
+    try:
+        agreed = typer.confirm("May clew ask with your API keys?", default=False)
+    except typer.Abort:  # nobody is there to answer
+        typer.echo("Nothing is asked.")
+        return
+    written("gateway.summary", "own" if agreed else "none", project=False)
+    typer.echo('clew config set gateway.summary "none" turns it off.' if agreed else "Nothing is asked.")
 
 
 def _plugged(installer: "Installer", program: "ClientProgram", yes: bool, dry_run: bool) -> None:

@@ -15,10 +15,10 @@ from clew.cli.app import (
     StorePath,
     app,
     configured,
+    conversation,
     echo_json,
     looking,
     on_terminal,
-    opened,
     printable,
 )
 from clew.cli.completion import names
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from clew.core.items import Node
     from clew.engine.recall import Hit
     from clew.facts.coverage import CoverageLedger
-    from clew.store import Call
+    from clew.sessions.conversation import NumberedCall
 
 FOUND = 10  # texts that a search shows
 
@@ -48,19 +48,16 @@ def calls(
 
     found = asyncio.run(_called(name, scope, store))
     config = configured()
-    rows = [CallBill.of(call, config.model(call.model).prices) for call in found]
+    rows = [CallBill.of(number, call, config.model(call.model).prices) for number, call in found]
     if as_json:
         echo_json([row._asdict() for row in rows])
     else:
         bills(Console(highlight=False), rows)
 
 
-async def _called(name: str, scope: str, path: str | None) -> list["Call"]:
-    async with looking(scope, path) as found:
-        session = await found.get(name)
-        if name.endswith(f".{session.number}"):
-            return await found.calls(name)
-        return await found.engine.store.calls(scope, session.branch)
+async def _called(name: str, scope: str, path: str | None) -> "list[NumberedCall]":
+    async with conversation(name, scope, path) as one:
+        return await one.calls()
 
 
 @app.command(epilog="Example: clew recall 3fa94c21b0 --grep error")
@@ -93,18 +90,14 @@ def recall(
         typer.echo(told, nl=not last or sys.stdout.isatty())
 
 
-async def _recalled(id: str, scope: str, where: str | None) -> Sequence["Node"]:
-    from clew.engine.engine import Engine
-
-    store = opened(where)
-    try:
-        return await Engine(store).recall(scope, id)
-    except (Ambiguous, Purged):
-        raise
-    except NotFound as error:
-        raise NotFound(f"{error} (scope {scope!r}); try another --scope or --store") from None
-    finally:
-        await store.close()
+async def _recalled(id: str, scope: str, path: str | None) -> Sequence["Node"]:
+    async with looking(scope, path) as found:
+        try:
+            return await found.recall(id)
+        except (Ambiguous, Purged):
+            raise
+        except NotFound as error:
+            raise NotFound(f"{error} (scope {scope!r}); try another --scope or --store") from None
 
 
 @app.command(epilog='Example: clew search "which test failed" --scope demo')
@@ -167,5 +160,5 @@ def coverage(
 
 
 async def _covered(name: str, scope: str, path: str | None) -> "CoverageLedger":
-    async with looking(scope, path) as found:
-        return await found.engine.covered(await found.view(name))
+    async with conversation(name, scope, path) as one:
+        return await one.engine.covered(await one.view())

@@ -48,6 +48,10 @@ def serve(
     method: Annotated[
         Literal["auto", "llm"] | None, typer.Option("--method", help="Who decides when to compact.")
     ] = None,
+    summary: Annotated[
+        Literal["none", "own"] | None,
+        typer.Option("--summary", help="own: let each conversation's model write chapters, with your API keys."),
+    ] = None,
     demo: Annotated[
         bool, typer.Option("--demo", help="Serve a strict test provider instead of real ones: no key, no cost.")
     ] = False,
@@ -78,6 +82,7 @@ def serve(
         host=host or own.host,
         port=own.port if port < 0 else port,
         compaction=compaction or own.compaction,
+        summary=summary or own.summary,
     )
     config = replace(config, gateway=own, compaction_method=method or config.compaction_method)
     from clew.gateway.own_hosts import LOOPBACK
@@ -88,7 +93,7 @@ def serve(
             "clew config set gateway.clients.NAME.key VARIABLE"
         )
     if background:
-        given = {"--compaction": compaction, "--method": method, "--store": store}
+        given = {"--compaction": compaction, "--method": method, "--summary": summary, "--store": store}
         options = [word for name, value in given.items() if value for word in (name, value)]
         in_background.say_started(in_background.started(own.host, own.port, options))
         return
@@ -230,9 +235,12 @@ def made(config: "Config", store: "SQLStore", known: "list[Upstream]", more: "Se
     own, metrics = config.gateway, Metrics()
     if own.compaction == "pass":
         config = replace(config, compaction="off")
+    if config.summary.model == "own" and own.summary == "none":
+        config = replace(config, summary=replace(config.summary, model="none"))
     core = engine(config, store, listeners=[*listeners(config), metrics, *more])
     settings = GatewaySettings(
         compaction=own.compaction,
+        summary=own.summary if config.summary.model == "own" else "none",
         tools=own.tools,
         closed=own.closed,
         scope=config.scope,
@@ -274,6 +282,18 @@ def _say_shortly(config: "Config", known: "list[Upstream]", port: int, demo: boo
     logging.getLogger("clew").warning("clew serves: process %d, %s", os.getpid(), told)
 
 
+def _written_by(config: "Config") -> str:
+    """Who writes chapters, and with whose key."""
+    most = config.summary.hourly_calls
+    match config.summary.model:
+        case "own" if config.gateway.summary == "own":
+            return f"by each conversation's model, with its API key, never a login; at most {most} questions an hour"
+        case "own" | "none":
+            return "by code; clew serve --summary own lets each conversation's model write, with your API keys"
+        case name:
+            return f"by {name}, at most {most} questions an hour"
+
+
 def _say(config: "Config", known: "list[Upstream]", port: int, demo: bool, where: object) -> None:
     from clew.config import Places
     from clew.installing.programs import pasted
@@ -284,6 +304,7 @@ def _say(config: "Config", known: "list[Upstream]", port: int, demo: bool, where
     typer.echo(f"clew serves at {base} (Ctrl+C ends it); open it in a browser to look at conversations")
     typer.echo(f"  log         {where}")
     typer.echo(f"  compaction  {own.compaction}, method {config.compaction_method}")
+    typer.echo(f"  chapters    {_written_by(config)}")
     for upstream in known:
         key = "its key is held here" if upstream.key else "the client's key is passed on"
         typer.echo(f"  upstream    {upstream.name}: {upstream.url} ({key})")

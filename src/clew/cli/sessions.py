@@ -17,19 +17,20 @@ from clew.cli.app import (
     app,
     bar,
     configured,
+    conversation,
     echo_json,
     looking,
     seek_store,
 )
 
 if TYPE_CHECKING:
-    from clew.screens.tree import Chain
     from clew.screens.window import Window
-    from clew.sessions.sessions import Diff, Sessions
+    from clew.sessions.chains import Chain
+    from clew.sessions.diffs import Diff
+    from clew.sessions.sessions import Sessions
     from clew.store.records import Session
 
 LISTED = 20  # conversations
-OPENING = 20  # items among which the first words of a user are
 
 
 # --- clew sessions ----------------------------------------------------------------------------------------------------
@@ -67,11 +68,11 @@ async def _sessions(
     from rich.console import Console
 
     from clew.screens.tree import tree
-    from clew.sessions.sessions import chosen
+    from clew.sessions.names import meant
 
     async with looking(scope, path) as found:
         every = await found.all()
-        roots = _wanted(every, chosen(name, every) if name else None, tag, archived)
+        roots = _wanted(every, meant(name, every).session if name else None, tag, archived)
         if not roots:
             if as_json:
                 echo_json([])
@@ -88,11 +89,11 @@ async def _sessions(
 
 def _wanted(every: Sequence["Session"], one: "Session | None", tag: str, archived: bool) -> list["Chain"]:
     """The conversations to be listed: the one that a session is of, or all that fit."""
-    from clew.screens.tree import conversations
+    from clew.sessions.chains import conversations
 
     roots = conversations(s for s in every if one or archived or not s.archived)
     if one:
-        return [root for root in roots if any(one.branch == chain.first.branch for chain in root.all())]
+        return [root for root in roots if root.has(one.branch)]
     return [root for root in roots if not tag or any(tag in chain.first.tags for chain in root.all())]
 
 
@@ -104,16 +105,13 @@ def _nothing(every: Sequence["Session"], tag: str, scope: str) -> str:
 
 async def _titles(found: "Sessions", chains: Iterable["Chain"]) -> dict[str, str]:
     """The first words of conversations that no person named, and that have no past of another one."""
-    from clew.clients.voices import typed
-    from clew.screens.tree import is_named_by_person
+    from clew.sessions.about import Abouts
+    from clew.sessions.chains import is_named_by_person
 
-    store, titles = found.engine.store, {}
-    for first in (chain.first for chain in chains):
-        if not is_named_by_person(first) and first.cause != "fork":
-            said = (await store.load(found.scope, first.branch, first.seq)).said[:OPENING]
-            nodes = (await store.nodes(found.scope, [place.id for place in said])).values()
-            titles[first.branch] = next((text for n in nodes if (text := typed(n.item))), "")
-    return titles
+    firsts = [chain.first for chain in chains]
+    unnamed = [first for first in firsts if not is_named_by_person(first) and first.cause != "fork"]
+    abouts = await Abouts(found.engine.store).of(found.scope, unnamed)
+    return {branch: about.title for branch, about in abouts.items()}
 
 
 # --- clew show --------------------------------------------------------------------------------------------------------
@@ -147,19 +145,16 @@ async def _window(name: str, scope: str, path: str | None) -> "Window":
     from clew.agent.control.pointers import as_read
     from clew.screens.window import Window
 
-    async with looking(scope, path) as found:
-        session, calls = await found.get(name), await found.calls(name)
-        view = as_read(await found.view(name, calls[-1].seq if calls else None))
-        places = (await found.engine.store.load(scope, view.branch, view.seq)).said
-        said = await found.engine.store.nodes(scope, [place.id for place in places])
-        target = await found.engine.limits.target(scope, view.frame)
-        if not calls:
-            sent, limit = target.size(view).tokens, target.limit.tokens
-            return Window(session, view, None, sent, limit, target.kept_free, target.meter, said)
-        # The log has what was allowed, not why: if that is what is allowed now, so is what was kept free.
-        same = calls[-1].limit == target.limit.tokens
-        reserve = target.kept_free if same else None
-        return Window(session, view, view.seq, calls[-1].predicted, calls[-1].limit, reserve, target.meter, said)
+    async with conversation(name, scope, path) as one:
+        session, last = await one.session(), await one.last_call()
+        view = as_read(await one.view(last.number if last else None))
+        said, target = await one.said(view), await one.engine.limits.target(scope, view.frame)
+    if last is None:
+        sent, limit = target.size(view).tokens, target.limit.tokens
+        return Window(session, view, None, sent, limit, target.kept_free, target.meter, said)
+    # The log has what was allowed, not why: if that is what is allowed now, so is what was kept free.
+    reserve = target.kept_free if last.call.limit == target.limit.tokens else None
+    return Window(session, view, last.number, last.call.predicted, last.call.limit, reserve, target.meter, said)
 
 
 # --- clew diff --------------------------------------------------------------------------------------------------------
@@ -189,10 +184,8 @@ def diff(
 
 
 async def _compared(name: str, scope: str, path: str | None) -> "Diff":
-    async with looking(scope, path) as found:
-        session = await found.get(name)
-        asked = name == session.id or name.endswith(f".{session.number}")
-        return await (found.diff(session.id) if asked else found.last_diff(session))
+    async with conversation(name, scope, path) as one:
+        return await one.diff()
 
 
 # --- clew preview -----------------------------------------------------------------------------------------------------
@@ -219,12 +212,14 @@ def preview(
     if as_json:
         echo_json(screen.as_json(found))
     else:
-        screen.preview(Console(highlight=False), found, full, configured().summary.model or "")
+        named = configured().summary.model
+        model = {"none": "", "own": "the conversation's own model"}.get(named, named)
+        screen.preview(Console(highlight=False), found, full, model)
 
 
 async def _previewed(name: str, focus: str, scope: str, path: str | None) -> "Diff":
-    async with looking(scope, path) as found:
-        return await found.preview(name, focus)
+    async with conversation(name, scope, path) as one:
+        return await one.preview(focus)
 
 
 # --- clew stats -------------------------------------------------------------------------------------------------------
@@ -246,16 +241,12 @@ async def _stats(name: str | None, as_json: bool, scope: str, path: str | None) 
     from rich.console import Console
 
     from clew.screens import totals as screen
-    from clew.sessions.sessions import chosen
     from clew.sessions.totals import totals
 
     async with looking(scope, path) as found:
-        every = await found.all()
+        every = await ((await found.conversation(name)).namesakes() if name else found.all())
         if not every and not as_json:
             raise Nothing(_nothing(every, "", scope))
-        if name:
-            one = chosen(name, every)
-            every = [s for s in every if s.branch == one.branch or (one.name is not None and s.name == one.name)]
         with bar("counting") as progress:
             sums = await totals(found.engine, scope, every, progress)
     largest = screen.largest(every)

@@ -191,7 +191,7 @@ def set_one(
     project: InProject = False,
 ) -> None:
     """Set a value in your file or the project's; the rest of the file is unchanged."""
-    path, holds = _write(key, value, project)
+    path, holds = written(key, value, project)
     typer.echo(f"{_full(key)} is set in {path}")
     if not holds.sources[_full(key)].endswith(path):
         typer.echo(f"but {holds.sources[_full(key)]} takes precedence: {_plain(holds.value(_full(key)))}")
@@ -200,7 +200,7 @@ def set_one(
 @config.command("unset", epilog="Example: clew config unset budget.high")
 def unset_one(key: KeyName, project: InProject = False) -> None:
     """Remove a value from your file or the project's; what holds then is printed."""
-    path, holds = _write(key, None, project)
+    path, holds = written(key, None, project)
     now = holds.sources.get(_full(key))
     held = f"; now {_plain(holds.value(_full(key))) or 'not set'} ({now})" if now else ""
     typer.echo(f"{_full(key)} is not set in {path}{held}")
@@ -212,7 +212,7 @@ def _full(key: str) -> str:
     return write_key(read_key(key))
 
 
-def _write(key: str, value: str | None, project: bool) -> tuple[str, "Config"]:
+def written(key: str, value: str | None, project: bool) -> tuple[str, "Config"]:
     """Set or remove a key; the file, as people read its name, and what holds then."""
     from clew.config import edited
     from clew.screens import save

@@ -147,7 +147,8 @@ async def _fitted(
     from clew.store import open_store
 
     given: dict[str, object] = {"counter": counter}
-    if (writes := author(config)) is not None:
+    writes = author(config)  # nobody talks to a model here: none is one's own
+    if writes is not None and writes != "own":
         # Here one waits for the model: there is no next turn in which its chapter could be used.
         writes.progress = lambda part, parts: typer.echo(f"{writes.name} reads part {part} of {parts}", err=True)
         given |= {"step": WithChapters(writes, PRESETS[config.preset](), focus, told=_told), "author": None}

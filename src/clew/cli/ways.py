@@ -2,20 +2,18 @@
 
 import asyncio
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from clew.cli.app import AsJson, CallNumber, ScopeName, SessionName, StorePath, app, echo_json, looking, printable
-from clew.errors import NotFound
+from clew.cli.app import AsJson, CallNumber, ScopeName, SessionName, StorePath, app, conversation, echo_json, printable
 
 if TYPE_CHECKING:
-    from clew.core.items import Node
     from clew.core.view import View
-    from clew.sessions.sessions import Sessions
-    from clew.store.trace import Trace
+    from clew.sessions.conversation import PinnedItem
 
 Off = Annotated[bool, typer.Option("--off", help="Remove it again.")]
 
@@ -36,19 +34,19 @@ def undo(
 async def _undo(name: str, count: int, yes: bool, as_json: bool, scope: str, path: str | None) -> None:
     from clew.screens.lines import count as counted
 
-    async with looking(scope, path) as found:
+    async with conversation(name, scope, path) as one:
         if not yes and sys.stdin.isatty():
-            would = await found.undo(name, count, dry_run=True)
+            would = await one.undo(count, dry_run=True)
             told = f"the view would grow from {would.before:,} to {would.after:,} tokens, of {would.limit:,}"
             typer.echo(told, err=True)
             if not typer.confirm("Undo?", err=True):
                 return
-        done = await found.undo(name, count)
-        if as_json:
-            echo_json({key: getattr(done, key) for key in ("sessions", "before", "after", "limit")})
-            return
-        told = f"{counted(len(done.sessions), 'compaction')} undone"
-        typer.echo(f"{told}: {done.before:,} → {done.after:,} tokens of {done.limit:,}")
+        done = await one.undo(count)
+    if as_json:
+        echo_json({key: getattr(done, key) for key in ("sessions", "before", "after", "limit")})
+        return
+    told = f"{counted(len(done.sessions), 'compaction')} undone"
+    typer.echo(f"{told}: {done.before:,} → {done.after:,} tokens of {done.limit:,}")
 
 
 @app.command(epilog="Example: clew resume demo --scope demo -o request.json")
@@ -77,13 +75,12 @@ def resume(
 async def _resumed(name: str, call: int | None, scope: str, path: str | None) -> tuple["View", str]:
     from clew.screens.lines import numbered
 
-    async with looking(scope, path) as found:
-        session = await found.get(name)
-        view = await found.view(name, call)
-        tokens = (await found.engine.limits.target(scope, view.frame)).size(view).tokens
-        now = "at its end" if session.ended else "now"
-        how = now if call is None else f"as sent in call {call}"
-        return view, f"{numbered(session)} {how}: {len(view.nodes):,} items, {tokens:,} tokens, {view.frame.format}"
+    async with conversation(name, scope, path) as one:
+        session, view = await one.session(), await one.view(call)
+        tokens = (await one.engine.limits.target(scope, view.frame)).size(view).tokens
+    now = "at its end" if session.ended else "now"
+    how = now if call is None else f"as sent in call {call}"
+    return view, f"{numbered(session)} {how}: {len(view.nodes):,} items, {tokens:,} tokens, {view.frame.format}"
 
 
 @app.command(epilog="Example: clew fork demo another-try --scope demo")
@@ -102,16 +99,14 @@ def fork(
 async def _fork(name: str, new: str, call: int | None, as_json: bool, scope: str, path: str | None) -> None:
     from clew.screens.lines import numbered, words
 
-    if not new.strip() or not new.isprintable():
-        raise typer.BadParameter("NEWNAME must be printable and not blank")
-    async with looking(scope, path) as found:
-        source = await found.get(name)
-        made = await found.fork(name, new, call)
-        if as_json:
-            echo_json(asdict(made))
-            return
-        at = "" if call is None else f", call {call}"
-        typer.echo(f"{words(new)} continues from {numbered(source)}{at}: requests with session={new!r} add to it")
+    async with conversation(name, scope, path) as one:
+        made = await one.fork(new, call)
+    if as_json:
+        echo_json(asdict(made)["session"])
+        return
+    at = "" if call is None else f", call {call}"
+    told = f"{words(made.name)} continues from {numbered(made.source)}{at}"
+    typer.echo(f"{told}: requests with session={made.name!r} add to it")
 
 
 # --- pins -------------------------------------------------------------------------------------------------------------
@@ -133,51 +128,26 @@ def pin(
 
 
 async def _pin(name: str, items: list[str], off: bool, as_json: bool, scope: str, path: str | None) -> None:
-    async with looking(scope, path) as found:
-        branch = (await found.get(name)).branch
-        view = await found.engine.view(scope, branch)
+    async with conversation(name, scope, path) as one:
         if items:
-            ids = [await _own(found, id, branch) for id in items]
-            await found.engine.pin(view, *ids, off=off)
-        trace = await found.engine.store.load(scope, branch)
-        nodes = await _pinned(found, trace)
-        inside = {trace.quoted.get(n.id, n.id) for n in view.nodes}
-        if as_json:
-            echo_json([{"id": n.id, "in_view": n.id in inside, "text": n.item.text} for n in nodes])
-        else:
-            _print_pins(nodes, inside)
+            await one.pin(items, off)
+        held = await one.pins()
+    if as_json:
+        echo_json([{"id": n.id, "in_view": in_view, "text": n.item.text} for n, in_view in held])
+    else:
+        _print_pins(held)
 
 
-async def _own(found: "Sessions", id: str, branch: str) -> str:
-    """The node of this conversation that an id is of."""
-    from clew.engine.recall import resolve
-
-    whole = await resolve(found.engine.store, found.scope, id, branch)
-    trace = await found.engine.store.load(found.scope, branch)
-    nodes = {p.id for p in trace.said} | {n.id for edit in trace.edits for n in edit.stand_ins}
-    if whole not in nodes:
-        raise NotFound(f"{id} is not a single item of this conversation: clew show --ids lists its items")
-    return whole
-
-
-async def _pinned(found: "Sessions", trace: "Trace") -> list["Node"]:
-    """The pinned nodes, in the order in which they were said."""
-    order = [p.id for p in trace.said] + [n.id for edit in trace.edits for n in edit.stand_ins]
-    pinned = [id for id in dict.fromkeys(order) if id in trace.pinned]
-    nodes = await found.engine.store.nodes(found.scope, pinned)
-    return [nodes[id] for id in pinned]
-
-
-def _print_pins(nodes: list["Node"], inside: set[str]) -> None:
+def _print_pins(held: "list[PinnedItem]") -> None:
     from rich.console import Console
 
     from clew.core.items import SHORT
     from clew.screens.lines import label, line, words
 
-    if not nodes:
+    if not held:
         typer.echo("nothing is pinned")
-    for node in nodes:
-        away = "" if node.id in inside else "out of view; quoted from the next request on: "
+    for node, in_view in held:
+        away = "" if in_view else "out of view; quoted from the next request on: "
         line(Console(highlight=False), f"{node.id[:SHORT]}  {label(node.item):<9} {away}{words(node.item.text)}")
 
 
@@ -206,20 +176,12 @@ def method(
 
 
 async def _method(name: str, given: str | None, scope: str, path: str | None) -> str:
-    from clew.agent.control.controller import METHOD, METHOD_SECONDS
+    from clew.sessions.methods import METHOD_SECONDS
 
-    async with looking(scope, path) as found:
-        session = await found.get(name)
-        if not session.name:
-            raise NotFound(
-                f"{name} has no name, and only conversations with one can be switched: its client sends none; "
-                "it may send x-clew-session"
-            )
-        store = found.engine.store
+    async with conversation(name, scope, path) as one:
         if given is None:
-            known = (await store.learned(scope, METHOD)).get(session.name, {})
-            return str(known.get("method") or found.engine.settings.method)
-        await store.learn(scope, METHOD, session.name, {"method": given})
+            return await one.method()
+        await one.switch(given)
         await asyncio.sleep(1.5 * METHOD_SECONDS)  # until a gateway that runs knows of it
         return given
 
@@ -245,14 +207,9 @@ def tag(
         typer.echo(printable(held))
 
 
-async def _tag(name: str, given: list[str], off: bool, scope: str, path: str | None) -> list[str]:
-    async with looking(scope, path) as found:
-        session = await found.get(name)
-        kept = [held for held in session.tags if held not in given]
-        tags = kept if off or not given else [*kept, *dict.fromkeys(given)]
-        if given:
-            await found.engine.store.label(scope, session.branch, tags=tags)
-        return tags
+async def _tag(name: str, given: list[str], off: bool, scope: str, path: str | None) -> Sequence[str]:
+    async with conversation(name, scope, path) as one:
+        return (await one.tag(() if off else given, given if off else ())).tags
 
 
 @app.command(epilog="Example: clew archive demo --scope demo")
@@ -265,17 +222,11 @@ def archive(
 
 async def _archive(name: str, off: bool, scope: str, path: str | None, as_json: bool) -> None:
     from clew.screens.lines import called, count
-    from clew.screens.tree import conversations
 
-    async with looking(scope, path) as found:
-        session = await found.get(name)
-        chains = [chain for root in conversations(await found.all()) for chain in root.all()]
-        own = next(chain for chain in chains if chain.first.branch == session.branch)
-        put = [chain.first.branch for chain in own.all()]
-        for branch in put:
-            await found.engine.store.label(scope, branch, archived=not off)
-        if as_json:
-            echo_json({"session": called(session), "archived": not off, "branches": put})
-            return
-        others = f" and {count(len(put) - 1, 'conversation')} that began in it" if len(put) > 1 else ""
-        typer.echo(f"{called(session)}{others}: {'no longer archived' if off else 'archived; --off undoes it'}")
+    async with conversation(name, scope, path) as one:
+        session, put = await one.session(), (await one.archive(off)).branches
+    if as_json:
+        echo_json({"session": called(session), "archived": not off, "branches": put})
+        return
+    others = f" and {count(len(put) - 1, 'conversation')} that began in it" if len(put) > 1 else ""
+    typer.echo(f"{called(session)}{others}: {'no longer archived' if off else 'archived; --off undoes it'}")

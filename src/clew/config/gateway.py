@@ -55,6 +55,13 @@ class GatewayTable:
             "A client's own compaction: made needless, answered from the log when it comes, or left to its model",
         ),
     ] = "prevent"
+    summary: Annotated[
+        Literal["none", "own"],
+        Setting(
+            choice("none", "own"),
+            "Whether conversations' own models write chapters: clew asks them with API keys, never with logins",
+        ),
+    ] = "none"
     tools: Annotated[
         bool | Literal["auto"],
         Setting(

@@ -95,6 +95,10 @@ MODEL = ValueKind(
     'openai/NAME, anthropic/NAME, or a model of your own server, such as "http://127.0.0.1:11434/v1#llama3"',
     lambda v: _plain(v) and (":" not in str(v) or _address(v)) and _askable(str(v)),
 )
+AUTHOR = ValueKind(
+    f'"own" (the model that the conversation talks to), "none" (code), or a model: {MODEL.expected}',
+    lambda v: v in ("own", "none") or MODEL.holds(v),
+)
 SWITCH = ValueKind("true or false", lambda v: isinstance(v, bool), _switched)
 SWITCH_OR_AUTO = ValueKind('"auto", true or false', lambda v: isinstance(v, bool) or v == "auto", _switched_or_auto)
 PRICE = ValueKind("US dollars for a million tokens, such as 2.5", lambda v: _number(v) and v >= 0, float)

@@ -218,6 +218,8 @@ def _wrong(key: Key, value: Any, setting: Setting | None, home: str) -> str | No
         return f"{name} is not a setting; {nearest('.'.join(key))}"
     if home and setting.project == "no":
         return f"{name} is not for a project to set; set it in {home}, or as {setting.variable}"
+    if home and setting.project == "none" and value != "none":
+        return f'{name} is {_shown(value)}; a project may only say "none"; set it in {home}, or as {setting.variable}'
     if not setting.kind.holds(value):
         return f"{name} is {_shown(value)}; expected {setting.kind.expected}"
     return None

@@ -16,7 +16,7 @@ class Setting:
     kind: ValueKind
     meaning: str
     otherwise: str = ""  # in words, where the default is no constant
-    project: Literal["no", "yes", "stricter"] = "no"
+    project: Literal["no", "yes", "stricter", "none"] = "no"  # none: it may say that, and nothing else
     key: Key = ()
     default: Any = None
 

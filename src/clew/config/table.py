@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from clew import catalog
 from clew.config.gateway import GatewayTable
-from clew.config.kinds import ADDRESSES, MODEL, PATH, PRICE, STORE, SWITCH, TEXT, choice, count, share
+from clew.config.kinds import ADDRESSES, AUTHOR, MODEL, PATH, PRICE, STORE, SWITCH, TEXT, choice, count, share
 from clew.config.setting import NAME, Key, Setting
 from clew.core.limits import HIGH, LOW, LOW_SMALL, Budget
 from clew.engine.settings import MEMORY
@@ -75,10 +75,7 @@ class Bounds:
 class Summary:
     """A model that writes the chapters which stand in for a history."""
 
-    model: Annotated[
-        str | None,
-        Setting(MODEL, "The model that writes chapters", "none: code writes them"),
-    ] = None
+    model: Annotated[str, Setting(AUTHOR, "The model that writes chapters", project="none")] = "own"
     size: Annotated[int, Setting(count(100, 4000), "Most tokens of one chapter")] = SIZE
     instructions: Annotated[str | None, Setting(TEXT, "Extra instructions for every prompt", "none")] = None
     prompt: Annotated[Path | None, Setting(PATH, "A file with your own prompt", "the built-in prompt")] = None

@@ -4,7 +4,7 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from clew.config.reading import load
 from clew.config.table import Config, Override
@@ -48,11 +48,13 @@ def engine(config: Config, store: Store, budget: Budget | Budgeting | None = Non
     return Engine(store, budget or config.budget_for, Settings(**{**settings, **given}))
 
 
-def author(config: Config) -> ByModel | None:
-    """Which model writes chapters, if one does."""
+def author(config: Config) -> ByModel | Literal["own"] | None:
+    """Which model writes chapters: that of each conversation (`own`), one that is named, or none."""
     own = config.summary
-    if own.model is None:
+    if own.model == "none":
         return None
+    if own.model == "own":
+        return "own"
     try:
         prompt = own.prompt.read_text(encoding="utf-8") if own.prompt else ""
     except (OSError, UnicodeError) as error:

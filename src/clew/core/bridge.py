@@ -51,6 +51,21 @@ async def cross(work: Coroutine[Any, Any, T]) -> T:
     return await asyncio.wrap_future(begin(work))
 
 
+async def on_loop(home: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
+    """Await a coroutine that runs on another loop. Raises `CannotWait` where that has ended, or ends meanwhile."""
+    if home is asyncio.get_running_loop():
+        return await work
+    try:
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, home))
+    except RuntimeError as error:
+        work.close()
+        raise CannotWait("the event loop that this belongs to has ended") from error
+    except asyncio.CancelledError:
+        if (task := asyncio.current_task()) and task.cancelling():
+            raise
+        raise CannotWait("the event loop that this belongs to ended meanwhile") from None
+
+
 def stay() -> None:
     """Let the loop that runs now do clew's work itself: a server's, whose engine is nobody else's."""
     _staying.add(asyncio.get_running_loop())

@@ -3,8 +3,9 @@
 import asyncio
 import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
+from threading import Thread
 from typing import Any, TypeVar
 
 from clew.core.items import Item
@@ -27,6 +28,21 @@ async def in_thread(act: Callable[[], T]) -> T:
     if _workers is None:
         _workers = ThreadPoolExecutor(WORKERS, "clew-work")
     return await asyncio.get_running_loop().run_in_executor(_workers, copy_context().run, act)
+
+
+async def in_thread_of_its_own(act: Callable[[], T]) -> T:
+    """Do something that may take minutes, in a thread that keeps no program from ending; it is done even if nobody
+    waits any more."""
+    done: Future[T] = Future()
+
+    def work() -> None:
+        try:
+            done.set_result(act())
+        except BaseException as error:
+            done.set_exception(error)
+
+    Thread(target=copy_context().run, args=(work,), name="clew-asking", daemon=True).start()
+    return await asyncio.shield(asyncio.wrap_future(done))
 
 
 async def in_thread_if(large: bool, act: Callable[[], T]) -> T:

@@ -57,7 +57,7 @@ class AnswerLengths:
         return None
 
 
-class Answers:
+class KnownAnswers:
     """The same of all models that one engine talks to."""
 
     def __init__(self, store: Store, now: Callable[[], float] = time.time) -> None:

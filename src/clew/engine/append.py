@@ -18,6 +18,7 @@ from clew.recognition.last_body import Body, Incoming, Known
 from clew.recognition.reading import Entry, chained
 from clew.recognition.recognise import begin, first_branch, named_branch
 from clew.secrets.guard import Guard
+from clew.steps.chapters.author import Author
 from clew.store.records import Batch, Event, Method, Origin, Said
 from clew.store.trace import Trace, apply
 
@@ -38,6 +39,7 @@ class Addition:
     origin: Origin | None = None  # why it begins, should it begin with this
     method: Method | None = None  # who decides when to compact, if not as the engine has it
     cue: Cue | None = None  # from where on an agent that decides is asked to act, if not as usual
+    own: Author | None = None  # the model that it is sent to, as one that writes chapters; None: it is not to be asked
 
 
 T = TypeVar("T")
@@ -106,12 +108,15 @@ class Appender:
         found = Recognition(trace, opened=fresh and not trace.seq, refold=fresh, origin=request.origin)
         found.events = await _said(trace, looking.digests, looking.guard, incoming)
         turn = Turn(
-            request.scope, branch, frame, found, looking.guard, None, request.method, request.cue, waited=waited
+            *(request.scope, branch, frame, found, looking.guard, None),
+            *(request.method, request.cue, request.own),
+            waited=waited,
         )
         return await self._turns.turn(turn)
 
     async def _look(self, request: Addition, branch: Branch, fresh: bool, incoming: Incoming, waited: bool) -> View:
         scope, trace = request.scope, branch.trace
+        branch.own = request.own or branch.own
         if not trace.seq:
             raise NotFound(f"conversation {request.session} is empty: send a user message first")
         if fresh:

@@ -12,6 +12,7 @@ from clew.engine.verdict import Verdict
 from clew.recognition.last_body import Known
 from clew.secrets.guard import as_sent
 from clew.steps.chapters.asking import Wanted
+from clew.steps.chapters.author import Author
 from clew.store.trace import Trace
 from clew.tokens.provider_size import ProviderSize
 
@@ -37,6 +38,7 @@ class Ledger:
     verdict: Verdict = field(default_factory=Verdict)
     wanted: Wanted | None = None  # once the answer to what was sent has come
     growth: int = 0  # tokens that came with one call, at most
+    asked: int = 0  # how much had been said when a model was last asked
 
 
 @dataclass(slots=True)
@@ -52,6 +54,7 @@ class Branch:
     lock: Lock = field(default_factory=Lock)  # hosts may be on several event loops
     stale: bool = False  # somebody else wrote to the branch
     beside: str | None = None  # the named session that an agent of its own speaks beside
+    own: Author | None = None  # the model that it talks to, where its host lets that be asked
     whole: bool = False  # what is asked here is asked about all of it: it is sent as it came if it fits
     _repaired: tuple[tuple[Node, ...], int] = (), 0  # a view that needs no repair, and where its last group begins
 

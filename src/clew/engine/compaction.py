@@ -20,7 +20,8 @@ from clew.events import tell
 from clew.facts.chapters import Chapter
 from clew.steps import over_budget, repair
 from clew.steps.bound import unbound
-from clew.steps.chapters.asking import EARLY, Asking, ChapterKeeping, Wanted, wanted, written_of
+from clew.steps.chapters.asking import EARLY, Asking, ChapterLog, Wanted, wanted, written_of
+from clew.steps.chapters.author import Author
 from clew.steps.handoff import Handoff
 from clew.steps.protocol import Step
 from clew.steps.sealed import asks_to_compact
@@ -28,9 +29,14 @@ from clew.steps.summarize import briefed, reads
 from clew.store.protocol import Store
 from clew.store.records import Cause, Method
 from clew.tokens.target import Target
+from clew.wire.convert.demands import may_be_followed
 from clew.wire.rules.binding import is_refused
 
 DECLINED = "declined"  # under which the store keeps what models did not write
+ASK_SHARE = 0.4  # of the room: so much is new before a model is asked again
+GROWTH = 0.1  # of the room: by so much a history grows until a model has written of it
+STATE = 0.08  # of the room, for what code adds to chapters: headers, findings, how things stood
+MOST_LEFT = 0.75  # of the room that may be full after a fold which ends where chapters do
 FITS = 4  # compactions in one turn, should the first leave what is dearer than it seemed
 
 
@@ -52,9 +58,9 @@ class Drafting(Exception):
 class Compactor:
     """Makes views fit, by the settings of its engine."""
 
-    def __init__(self, store: Store, settings: Settings, keep: ChapterKeeping) -> None:
+    def __init__(self, store: Store, settings: Settings, log: ChapterLog) -> None:
         self.settings = settings
-        self.asking = Asking(settings.author, settings.listeners, keep) if settings.author else None
+        self.asking = Asking(log, settings.listeners)
         self._store = store
 
     async def fit(
@@ -112,25 +118,28 @@ class Compactor:
         view = await self.with_originals(scope, view)
         return handoff(view, likely(branch, view, target)[1])
 
+    def author(self, branch: Branch) -> Author | None:
+        """Who writes the chapters of a branch; code, if nobody."""
+        return branch.own if self.settings.author == "own" else self.settings.author
+
     def is_drafting(self, scope: Scope, branch: Branch) -> bool:
         """Whether a model is writing a chapter of a branch."""
-        return self.asking is not None and self.asking.is_running(_key(scope, branch))
+        return self.asking.is_running(_key(scope, branch))
 
     async def drafted(self, scope: Scope, branch: Branch) -> None:
         """Wait for such a chapter, but not for long."""
-        if self.asking:
-            await self.asking.settle(_key(scope, branch), self.settings.patience)
+        await self.asking.settle(_key(scope, branch), self.settings.patience)
 
     def ask(self, scope: Scope, branch: Branch) -> None:
         """Have a model write what is wanted of a branch: its last answer has come, or nobody will say that it has."""
         want, branch.ledger.wanted = branch.ledger.wanted, None
-        if self.asking and want:
-            self.asking.begin(_key(scope, branch), want, want.view)
+        if want and (author := self.author(branch)):
+            branch.ledger.asked = len(branch.trace.said)
+            self.asking.begin(_key(scope, branch), author, want, want.view)
 
     def chapters(self, scope: Scope, branch: Branch) -> Sequence[Chapter]:
         """What models have written of a branch."""
-        more = self.asking.unwritten(_key(scope, branch)) if self.asking else ()
-        return [*branch.trace.chapters, *more]
+        return [*branch.trace.chapters, *self.asking.unwritten(_key(scope, branch))]
 
     async def _compacted(
         self, scope: Scope, branch: Branch, view: View, target: Target, told: bool | None, waited: bool
@@ -138,20 +147,21 @@ class Compactor:
         """The view compacted, if it is time for that and worth it, and what decided."""
         found = due(branch, view, target, told)
         why, aimed, _ = found
-        if self.asking and why not in HELD and not waited:
-            want = await self._wanted(scope, branch, view, target, aimed)
-            if why == "limit" and self.settings.patience and (want or self.is_drafting(scope, branch)):
-                if want:
-                    self.asking.begin(_key(scope, branch), want)
+        reading = Due("being read") if aimed else found
+        if why == "limit":
+            if self.settings.patience and not waited and self.is_drafting(scope, branch):
                 raise Drafting
-            if why != "limit" and (want or self.is_drafting(scope, branch)):
-                branch.ledger.wanted = want
-                return view, Due("being read") if aimed else found  # while there is room, nobody waits for a model
+        elif why not in HELD and (author := self.author(branch)) and not author.refusal():
+            if self.is_drafting(scope, branch):
+                return view, reading  # while there is room, nobody waits for a model
+            want = branch.ledger.wanted = await self._wanted(scope, branch, view, target, aimed, author)
+            if want or (why == "threshold" and self._is_early(scope, branch, view, target)):
+                return view, reading
         if aimed is None:
             return view, found
         view = await self.with_originals(scope, view, aimed)
         expected = branch.ledger.size.expected(view)
-        after = await self._spared(scope, branch, view, target, aimed)
+        after = await self._spared(scope, branch, view, target, self._up_to_chapters(scope, branch, view, aimed))
         if after is view:
             return view, found
         found = settled(found, branch, view, after)
@@ -161,26 +171,53 @@ class Compactor:
         return after, found
 
     async def _wanted(
-        self, scope: Scope, branch: Branch, view: View, target: Target, aimed: Target | None
+        self, scope: Scope, branch: Branch, view: View, target: Target, aimed: Target | None, author: Author
     ) -> Wanted | None:
         """What a model shall write some time before the next fold; nothing if none may be asked, or one is at it."""
-        asking = self.asking
-        if asking is None or asking.is_running(_key(scope, branch)) or asking.author.refusal():
-            return None
         size, rate = branch.ledger.size.measure(view)
         bounds = target.at(rate)
         soon = size._replace(tokens=bounds.frame + int((size.tokens - bounds.frame) / EARLY))
-        if aimed is None and not bounds.exceeded(soon):
+        if (aimed is None and not bounds.exceeded(soon)) or not self._has_much_new(branch, view, bounds):
+            return None
+        if author is branch.own and not may_be_followed(view.frame):
             return None
         near, chapters = aimed or bounds, self.chapters(scope, branch)
+        near = _lower(near, GROWTH * bounds.room)  # until a model has written, more is said
         view = await self.with_originals(scope, view, near)
-        want = await in_thread(lambda: wanted(view, near, chapters, asking.author.size))
+        want = await in_thread(lambda: wanted(view, near, chapters, author.size))
         if want is None:
             return None
         would = await briefed(self.settings.step, chapters=chapters)(view, near)
         if not any("coverage" in edit.evidence for edit in would.edits[len(view.edits) :]):
             return None  # it will fit without a fold
         return want._replace(view=with_(view, scope=scope, branch=branch.trace.branch))
+
+    def _has_much_new(self, branch: Branch, view: View, bounds: Target) -> bool:
+        """Whether enough was said for a model to be asked again: few questions about much cost less than many."""
+        told = {chapter.ids[-1] for chapter in branch.trace.chapters if chapter.ids}
+        said = branch.trace.said
+        last = next((n for n in range(len(said), 0, -1) if said[n - 1].id in told), 0) if told else 0
+        new = {place.id for place in said[max(last, branch.ledger.asked) :]}
+        return bounds.meter.nodes(n for n in view.nodes if n.id in new).tokens >= ASK_SHARE * bounds.room
+
+    def _is_early(self, scope: Scope, branch: Branch, view: View, target: Target) -> bool:
+        """Whether a fold can wait until there is enough for a model to write of: no chapter is there to be used."""
+        told = {id for chapter in self.chapters(scope, branch) for id in chapter.ids}
+        bounds = target.at(branch.ledger.size.measure(view)[1])
+        return not any(n.id in told for n in view.nodes) and not self._has_much_new(branch, view, bounds)
+
+    def _up_to_chapters(self, scope: Scope, branch: Branch, view: View, aimed: Target) -> Target:
+        """The goal, or a higher one where models have written of enough: what they have not read can wait."""
+        shown = {n.id: n for n in view.nodes}
+        waiting = [one for one in self.chapters(scope, branch) if one.texts and shown.keys() >= set(one.ids)]
+        if not waiting:
+            return aimed
+        gone = aimed.meter.nodes(shown[id] for id in {id for one in waiting for id in one.ids}).tokens
+        told = sum(aimed.meter.counter.text(one.texts[0]) for one in waiting) + int(STATE * aimed.room)
+        after = aimed.size(view).tokens - gone + told
+        if after > aimed.frame + MOST_LEFT * aimed.room:
+            return aimed
+        return _lower(aimed, min(0, aimed.goal.tokens - after))
 
     async def _spared(self, scope: Scope, branch: Branch, view: View, target: Target, aimed: Target) -> View:
         """The view reduced, without touching what somebody brought back by an undo, as long as it fits so."""
@@ -239,11 +276,12 @@ class Compactor:
 
     async def write(self, scope: Scope, branch: Branch, target: Target, focus: str) -> None:
         """Have a model write of what `compacted` will fold, if there is one that does."""
-        if self.asking is None:
+        author = self.author(branch)
+        if author is None:
             return
         await self.drafted(scope, branch)
         target, (size, rate) = target.as_sent(branch.unmasked), branch.ledger.size.measure(branch.view)
-        aimed, author = part(target.at(rate), size), self.asking.author
+        aimed = part(target.at(rate), size)
         view = await self.with_originals(scope, branch.view, aimed)
         chapters = () if focus else self.chapters(scope, branch)
         if want := await in_thread(lambda: wanted(view, aimed, chapters, author.size)):
@@ -258,7 +296,7 @@ class Compactor:
 
     async def take_down(self) -> None:
         """Write down which summaries no model wrote, and why: `clew doctor` tells of them."""
-        if self.asking is None or not self.asking.declined:
+        if not self.asking.declined:
             return
         declined = dict(self.asking.declined)
         self.asking.declined.clear()
@@ -274,6 +312,12 @@ class Compactor:
         if not missing:
             return view
         return with_(view, behind={**view.behind, **await self._store.nodes(scope, missing)})
+
+
+def _lower(target: Target, tokens: float) -> Target:
+    """The target with a goal that is so many tokens lower."""
+    goal = max(target.frame, target.goal.tokens - int(tokens))
+    return with_(target, aimed=target.goal._replace(tokens=goal))
 
 
 def accepted(branch: Branch, view: View, shown: View) -> View:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 from clew.core.items import Node
-from clew.core.limits import Size
+from clew.core.limits import LOW, LOW_SMALL, SMALL, Size
 from clew.core.view import View, shared_start
 from clew.engine.branch import Branch
 from clew.engine.net import is_over, likely
@@ -64,7 +64,7 @@ RULES = (
     DueRule("did not help", "by the provider's own count, the last two compactions freed nothing", "no, while it fits"),
     DueRule(
         "being read",
-        "a model is reading what will be summarized",
+        "a model is reading what will be summarized, or is to be asked once more is new",
         "no, until that is done or the limit is reached",
         ("summary.model",),
     ),
@@ -211,5 +211,6 @@ def _has_grown(branch: Branch, view: View, target: Target) -> bool:
 
 def part(target: Target, size: Size) -> Target:
     """What a compaction aims at that somebody asks for: a part of what was said, however much that is."""
-    said = min(size.tokens, target.limit.tokens) - target.frame
-    return target.to(target.frame + int(target.budget.lower * said))
+    said, low = min(size.tokens, target.limit.tokens) - target.frame, target.budget.lower
+    share = LOW_SMALL if low == LOW and said < SMALL else low  # of little, a fifth is too little to tell it
+    return target.to(target.frame + int(share * said))

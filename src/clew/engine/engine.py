@@ -13,6 +13,7 @@ from clew.core.view import View
 from clew.engine.append import Addition, Appender
 from clew.engine.branch import Branch
 from clew.engine.cache_marks import anchored
+from clew.engine.chapters import StoredChapters
 from clew.engine.compaction import Compactor
 from clew.engine.due import part
 from clew.engine.lineage import Lineage
@@ -26,7 +27,6 @@ from clew.engine.turns import Request, Turns
 from clew.engine.undo import Undone, undo
 from clew.errors import BadRequest, NotFound
 from clew.events import tell
-from clew.facts.chapters import Chapter
 from clew.facts.coverage import CoverageLedger, ledger, words_in
 from clew.recognition.recognise import first_branch
 from clew.steps.handoff import Handoff
@@ -58,14 +58,11 @@ class Engine:
         self.budget = budget
         self.listeners = tuple(settings.listeners)
         self.limits = ModelLimits(store, budget, settings.counter, settings.models, settings.servers)
-        self._compactor = Compactor(store, settings, self._keep_chapters)
+        self._compactor = Compactor(store, settings, StoredChapters(lambda: self._turns))
         self._turns = Turns(store, self._compactor, self.limits, settings)
         self.unanswered = self._turns.unanswered
         self._additions = Appender(self._turns)
         self.lineage = Lineage(self._turns)
-
-    async def _keep_chapters(self, scope: Scope, branch: str, chapters: Sequence[Chapter]) -> Sequence[Chapter]:
-        return await self._turns.keep_chapters(scope, branch, chapters)
 
     @property
     def settings(self) -> Settings:
@@ -229,9 +226,8 @@ class Engine:
 
     async def close(self) -> None:
         """End what goes on in the background; the store stays open, it is its owner's."""
-        if self._compactor.asking:
-            await self._compactor.asking.close()
-            await self._compactor.take_down()
+        await self._compactor.asking.close()
+        await self._compactor.take_down()
 
     async def expected(self, view: View) -> int:
         """How many tokens the provider will count in a view."""
@@ -254,11 +250,11 @@ class Engine:
         guessed = model.source == "default" and window == model.window and not isinstance(self.budget, Budget)
         return None if guessed else window
 
-    async def pin(self, view: View, *ids: str, off: bool = False) -> Back:
+    async def pin(self, view: View, *ids: str, off: bool = False, dry_run: bool = False) -> Back:
         """Keep these nodes verbatim in every later view of this branch, or no longer.
 
         What is out of view is quoted there from the next request on. Raises `NotFound` for what was not said here, and
-        `OverBudget`, with the numbers, if more would come back than there is room for.
+        `OverBudget`, with the numbers, if more would come back than there is room for. `dry_run` writes nothing.
         """
         trace = await self.store.load(view.scope, view.branch)
         ids = tuple(trace.quoted.get(id, id) for id in ids)
@@ -267,7 +263,8 @@ class Engine:
             now = await replay(self.store, view.scope, trace, view.frame, {n.id: n.item for n in view.nodes})
             target = await self.limits.target(view.scope, view.frame)
             brought = await back(self.store, with_(now, scope=view.scope), target, trace, ids)
-        await self._turns.record(view.scope, view.branch, [Pin(ids, off)])
+        if not dry_run:
+            await self._turns.record(view.scope, view.branch, [Pin(ids, off)])
         return brought
 
     async def resume(self, scope: Scope, call: Call) -> View:

@@ -13,7 +13,7 @@ from clew.core.items import Frame, Scope
 from clew.core.limits import Budget
 from clew.core.threads import in_thread
 from clew.core.view import View
-from clew.engine.answers import Answers
+from clew.engine.answers import KnownAnswers
 from clew.engine.windows import LEAST_WINDOW, ModelWindows, place_of
 from clew.store.protocol import Store
 from clew.store.records import NamedValue
@@ -55,7 +55,7 @@ class ModelLimits:
         servers: Sequence[str] | None = (),
     ) -> None:
         self.windows = ModelWindows(store, models, servers)
-        self.answers = Answers(store)
+        self.answers = KnownAnswers(store)
         self._given = budget
         self._counter = counter
         self._store = store

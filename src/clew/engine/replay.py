@@ -27,12 +27,13 @@ async def replay(store: Store, scope: Scope, trace: Trace, frame: Frame, items: 
     return View(frame, nodes, Digests(store.secret, scope), Edits(trace.edits), trace.pins())
 
 
-async def counted(store: Store, scope: Scope, trace: Trace, found: Recognition) -> tuple[View, int] | None:
-    """What a branch that comes from the log sent last, and the provider's count of it, if it has said so."""
+async def counted(store: Store, scope: Scope, trace: Trace, found: Recognition) -> tuple[View, int, int] | None:
+    """What a branch that comes from the log sent last, the provider's count, and ours before; None without."""
     if not trace.reported or (said := trace.calls[-1][1]) > len(trace.said):
         return None
     sent = with_(trace, said=trace.said[:said])  # what was said since is no part of it
-    return await replay(store, scope, sent, await store.frame(scope, trace.frame), found.sent()), trace.reported
+    view = await replay(store, scope, sent, await store.frame(scope, trace.frame), found.sent())
+    return view, trace.reported, trace.predicted
 
 
 async def sent_last(store: Store, scope: Scope, found: Recognition, guard: Guard, shown: View) -> View | None:

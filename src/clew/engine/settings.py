@@ -40,8 +40,9 @@ class Settings:
     expand: bool = True
     """Whether what was said about the newest message, and is out of view, is put beside it."""
 
-    author: Author | None = None
-    """Who writes the chapters that stand in for a history, in the background; code does, if nobody."""
+    author: Author | Literal["own"] | None = "own"
+    """Who writes the chapters that stand in for a history, in the background: the model that the conversation talks to,
+    where a host brings it (`own`), another author, or code (None)."""
 
     patience: float = CHAPTER_PATIENCE
     """Seconds that a full window waits for such a chapter."""

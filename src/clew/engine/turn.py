@@ -22,6 +22,7 @@ from clew.events import Listener, Unproven, tell
 from clew.recognition.continuation import SHARED_NAMES, Recognition
 from clew.recognition.last_body import Incoming
 from clew.secrets.guard import Guard
+from clew.steps.chapters.author import Author
 from clew.store.protocol import Store
 from clew.store.records import Batch, Began, Call, Event, Method, Revert
 from clew.store.trace import Trace, apply
@@ -41,6 +42,7 @@ class Turn:
     incoming: Incoming | None = None  # the body it came in; None: only what is new was sent
     method: Method | None = None  # that it asks for
     cue: Cue | None = None  # and when its agent is asked to act
+    own: Author | None = None  # the model that it is sent to, where its host lets that be asked
     silent: bool = False  # it is written down, and nothing is sent
     waited: bool = False  # for notes that a model was writing
     # What the functions below find out.

@@ -23,12 +23,12 @@ from clew.engine.settings import Settings
 from clew.engine.turn import Turn, fitted, recognised, sent, shown, written
 from clew.errors import Conflict, NotFound, Purged
 from clew.events import tell
-from clew.facts.chapters import Chapter
 from clew.recognition.agents import same_agent
 from clew.recognition.last_body import Body, Known
 from clew.recognition.reach import Before, ProvenPast
 from clew.recognition.recognise import Recogniser
 from clew.secrets.guard import Guard
+from clew.steps.chapters.author import Author
 from clew.store.protocol import Store
 from clew.store.records import UNSENT, Batch, Began, Cause, Event, Method, NamedValue, Origin, Usage
 from clew.store.trace import Trace, apply
@@ -57,6 +57,7 @@ class Request:
     cue: Cue | None = None  # from where on an agent that decides is asked to act, if not as usual
     check: Callable[[Frame, Sequence[Item]], None] | None = None  # sees what is new; what it raises ends the turn
     served: str = ""  # by whom, and how: what one upstream refuses says nothing of the same model at others
+    own: Author | None = None  # the model that it is sent to, as one that writes chapters; None: it is not to be asked
 
 
 class _Paused(Exception):
@@ -132,7 +133,7 @@ class Turns:
             found = await looking.extend(branch.trace, incoming.flat(), offset)
             if found is None:
                 return None
-            asked = request.method, request.cue, silent, waited
+            asked = request.method, request.cue, request.own, silent, waited
             turn = Turn(request.scope, branch, incoming.frame, found, looking.guard, incoming, *asked)
             return await self.turn(turn)
 
@@ -151,14 +152,17 @@ class Turns:
         branch = Branch(found.trace, known, View(incoming.frame, (), self.digests(request.scope)))
         branch.beside = request.session if found.trace.session is None else None
         branch.whole = found.whole
-        asked = request.method, request.cue, silent, waited
+        asked = request.method, request.cue, request.own, silent, waited
         return await self.turn(Turn(request.scope, branch, incoming.frame, found, looking.guard, incoming, *asked))
 
     async def turn(self, turn: Turn) -> View:
         """Let a branch be what was recognised, make its view fit, and write all of it down."""
         branch = turn.branch
+        if not turn.silent:
+            self.compactor.asking.give_way()
         self.compactor.ask(turn.scope, branch)  # should nobody have said that the last answer came
-        before = branch.trace.copy() if self.compactor.asking else branch.trace
+        branch.own = branch.own if turn.silent else turn.own
+        before = branch.trace.copy() if self.compactor.author(branch) else branch.trace
         try:
             await recognised(turn, self.store, self.limits)
             await shown(turn, self.store)
@@ -250,31 +254,11 @@ class Turns:
                     raise
                 await wait(TRIES - left)
 
-    async def keep_chapters(self, scope: Scope, branch: str, chapters: Sequence[Chapter]) -> Sequence[Chapter]:
-        """Write chapters to the log, with secrets masked; gives back those of a branch that is not there yet."""
-        guard, kept = self.guard(scope), list[Chapter]()
-        for chapter in chapters:
-            words = [*chapter.texts, *chapter.findings, chapter.asked, chapter.answer]
-            safe = [item.text for item in guard.admit([Item("text", "assistant", text) for text in words])]
-            texts, findings = len(chapter.texts), len(chapter.findings)
-            kept.append(
-                with_(
-                    chapter,
-                    texts=tuple(safe[:texts]),
-                    findings=tuple(safe[texts : texts + findings]),
-                    asked=safe[-2],
-                    answer=safe[-1],
-                )
-            )
-        try:
-            await self.record(scope, branch, [*kept])
-        except NotFound:
-            return kept
-        return ()
-
     async def report(self, view: View, usage: Usage, learned: tuple[NamedValue, ...]) -> None:
         """Write what was reported for a call, and what that taught, in one transaction."""
-        if (branch := self.branches.get(view.scope, view.branch)) and UNSENT not in usage.usage:
+        if branch := self.branches.get(view.scope, view.branch):
+            if UNSENT in usage.usage:
+                branch.ledger.wanted = None  # who cancelled wants nothing now, and who is refused is not asked again
             self.compactor.ask(view.scope, branch)
         try:
             await self.record(view.scope, view.branch, [usage], learned)

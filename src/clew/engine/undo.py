@@ -41,7 +41,11 @@ async def undo(turns: Turns, scope: Scope, branch: str, count: int = 1, dry_run:
         folds = _newest(trace, count)
         back = None if folds else await _unsummed(turns, scope, trace)
         if len(folds) < count and not (count == 1 and back):
-            raise NotFound(f"cannot undo {count} compactions: this branch has {len(folds)} left to undo")
+            raise NotFound(
+                f"cannot undo {count} compactions: this conversation has {len(folds)} left to undo"
+                if count > 1
+                else "there is nothing to undo: no compaction of this conversation is left that was not undone already"
+            )
         undone, changes = back or await _undone(turns, scope, trace, folds)
         if dry_run:
             return undone

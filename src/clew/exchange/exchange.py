@@ -26,6 +26,7 @@ class NotATurn(ClewError):
     """A request that is no turn of a conversation: whoever has it checked for that knows what to do with it."""
 
 
+BUSY = (429, 503, 529)
 MENDS = 3  # times that a request is made shorter because its provider refused it
 TOOL_ROUNDS = 20  # calls of clew's own tools before an answer
 OPENING_EVENTS, OPENING_BYTES = 8, 1 << 20  # of a stream, comments too, after which no refusal is waited for
@@ -225,6 +226,8 @@ class Exchange:
                 raise
             if not reply.refusal and reply.response.status_code < 400:
                 return reply
+            if reply.response.status_code in BUSY:
+                self._thread.busy()
             mended = reply.refusal and left and await self._mended(reply.refusal)
             await self._unanswered()
             if not mended:

@@ -16,6 +16,8 @@ from clew.core.limits import Budget
 from clew.engine.engine import Engine, Request
 from clew.engine.settings import Settings
 from clew.errors import ClewError, SecretFound
+from clew.steps.chapters.allowance import may_ask_own
+from clew.steps.chapters.by_model import ByModel
 from clew.store.places import open_store
 from clew.store.records import Origin
 
@@ -71,17 +73,29 @@ class Thread:
         origin: Origin | None = None,
         check: Callable[[Frame, Sequence[Item]], None] | None = None,
         served: str = "",
+        own: ByModel | None = None,
     ) -> None:
         self.controller = controller
         self.session = session  # the host's name for it; without one it is known by its past
         self.scope = scope
         self.origin = origin
         self._check, self._served = check, served  # as `Request` has them
+        self.own = own  # the model that it is with, where it may be asked to write chapters
         self.last: SentBody | None = None
+
+    @property
+    def own(self) -> ByModel | None:
+        """The model of the conversation, as one that writes chapters; None: it is not asked."""
+        return self._own
+
+    @own.setter
+    def own(self, own: ByModel | None) -> None:
+        self._own = own if may_ask_own(os.environ) else None
 
     async def fit(self, body: Mapping[str, Any] | bytes, format: str | None = None) -> SentBody:
         """What to send instead of a request of the host. Raises `OverBudget`."""
-        request = Request(body, format, self.scope, self.session, self.origin, check=self._check, served=self._served)
+        known = self.scope, self.session, self.origin
+        request = Request(body, format, *known, check=self._check, served=self._served, own=self.own)
         self.last = None  # should this fail, the host sends its own, and no report is of what was fitted before
         self.last = await cross(self.controller.prepare(request))
         return self.last
@@ -94,6 +108,11 @@ class Thread:
         """What the provider reported for what was last sent."""
         if self.last is not None and usage is not None:
             await cross(self.controller.engine.observe(self.last.view, usage))
+
+    def busy(self) -> None:
+        """That the provider has too much to do: it is asked nothing beside for a while."""
+        if self.own is not None:
+            self.own.allowance.pause()
 
     async def unanswered(self) -> None:
         """That there was no answer to what was last sent."""

@@ -1,6 +1,6 @@
 """How requests go out and answers come in, whichever library does it."""
 
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -32,6 +32,9 @@ class Transport(Protocol):
 
     def answered(self, response: Any, said: bytes | Chunks) -> Any:
         """A response like this one that says these bytes, or these as they come; to close it closes the one behind."""
+
+    def beside(self) -> Callable[[Coroutine[Any, Any, T]], Coroutine[Any, Any, T]]:
+        """What has something sent on this line later on, whichever loop asks for it then."""
 
     def seconds(self, request: Any) -> float | None:
         """How long whoever made the request waits for an answer, if he says so."""

@@ -1,6 +1,5 @@
 """The gateway as an ASGI app: which path means what, who may ask, and how often."""
 
-import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -14,7 +13,7 @@ from clew.core.caches import Recent
 from clew.engine.engine import Engine
 from clew.exchange.thread import warn
 from clew.gateway import faults
-from clew.gateway.calls import ModelCall, ModelCalls
+from clew.gateway.calls import ModelCalls
 from clew.gateway.client_keys import ClientKeys
 from clew.gateway.compressing import COMPRESS, RETRIEVE, Compressions
 from clew.gateway.counting import counted
@@ -29,15 +28,8 @@ from clew.gateway.settings import GatewaySettings
 from clew.gateway.upstreams import Upstreams
 from clew.steps import Native
 from clew.steps.protocol import Pipeline
+from clew.wire.requests import ApiCall, api_call
 
-_CALLS: Mapping[str, ModelCall] = {
-    "/v1/messages": ModelCall("anthropic"),
-    "/v1/chat/completions": ModelCall("openai_chat"),
-    "/v1/responses": ModelCall("openai_responses"),
-}
-_COUNTS = {"/v1/messages/count_tokens": "anthropic", "/v1/responses/input_tokens": "openai_responses"}
-_COMPACT = "/v1/responses/compact"
-_GEMINI = re.compile(r"/v1(?:beta|alpha)?/models/([^/:]+):(generateContent|streamGenerateContent|countTokens)")
 _BARE = ("/messages", "/chat/completions", "/responses", "/models", "/embeddings", "/files", "/conversations")
 
 
@@ -173,18 +165,12 @@ class Gateway:
             return self._pass
         if asked.path == COMPRESS:
             return self._compressions.compress
-        if asked.path in _CALLS:
-            return self._call(_CALLS[asked.path])
-        if asked.path in _COUNTS or asked.path.endswith(":countTokens"):
-            return self._count
-        if asked.path == _COMPACT:
-            return self._compact
-        found = _GEMINI.fullmatch(asked.path) if not self._keys or only_talks(asked.method, asked.path) else None
-        if found and found[2] != "countTokens":
-            return self._call(ModelCall("gemini", found[1], found[2] == "streamGenerateContent"))
-        return self._pass
+        call = api_call(asked.path)
+        if call is None or (call.act != "count" and self._keys and not only_talks(asked.method, asked.path)):
+            return self._pass
+        return {"answer": self._call(call), "count": self._count, "compact": self._compact}[call.act]
 
-    def _call(self, call: ModelCall) -> Callable[[GatewayRequest, str], Awaitable[GatewayReply]]:
+    def _call(self, call: ApiCall) -> Callable[[GatewayRequest, str], Awaitable[GatewayReply]]:
         async def answer(asked: GatewayRequest, scope: str) -> GatewayReply:
             assert self._http is not None, "started"
             return await self._calls.answer(asked, call, scope, self._http)
@@ -197,7 +183,7 @@ class Gateway:
 
     async def _count(self, asked: GatewayRequest, scope: str) -> GatewayReply:
         """What a provider counts, or where it does not, what clew does."""
-        if _COUNTS.get(asked.path) == "openai_responses":
+        if (call := api_call(asked.path)) and call.format == "openai_responses":
             await self._calls.seals.open(scope, asked)
         reply = await self._pass(asked, scope)
         if reply.status_code not in (404, 405, 501):
@@ -216,7 +202,7 @@ class Gateway:
         else:
             headers, target = upstream.headers(asked.pairs, own_keys), asked.target(own_keys)
         line, content = UpstreamLine(self._http, asked), await asked.body()
-        if asked.path in _COUNTS and not upstream.edits:
+        if (call := api_call(asked.path)) and call.act == "count" and not upstream.edits:
             wanted = managed(content)
             content, headers = wanted.raw if wanted else content, without_betas(headers)
         answered = await line.send(Outgoing(upstream, asked.method, target, headers, content))
@@ -257,8 +243,9 @@ def _normal(path: str) -> str:
 
 def _spoken(asked: GatewayRequest) -> str:
     """The format in which a client expects errors."""
-    if asked.path in _CALLS:
-        return _CALLS[asked.path].format
+    call = api_call(asked.path)
+    if call and call.act == "answer" and call.format != "gemini":
+        return call.format
     if "anthropic-version" in asked.headers or asked.path.startswith("/v1/messages"):
         return "anthropic"
     return "gemini" if asked.path.startswith("/v1beta/") or "x-goog-api-key" in asked.headers else "openai_chat"

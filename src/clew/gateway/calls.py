@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
-from typing import NamedTuple
 
 import aiohttp
 
@@ -30,23 +29,15 @@ from clew.gateway.methods import METHOD_HEADER, ConversationMethods
 from clew.gateway.metrics import Metrics
 from clew.gateway.native import compacted_by, with_beta
 from clew.gateway.offering import are_wanted, offerable
+from clew.gateway.own_models import OwnModels
 from clew.gateway.seals import Seals
 from clew.gateway.settings import GatewaySettings
 from clew.gateway.speakers import KnownConversation, NamedConversation, speaker
 from clew.gateway.upstreams import Upstreams, model_of
 from clew.recognition.side_requests import SideRequest, side_request
+from clew.steps.chapters.by_model import ByModel
 from clew.store.waiting import patience
-
-# The provider has the history, and it cannot be seen.
-KEPT_ELSEWHERE = ("previous_response_id", "conversation", "cachedContent", "cached_content")
-
-
-class ModelCall(NamedTuple):
-    """What a path says of a call."""
-
-    format: str
-    model: str = ""  # where the body does not say it
-    streamed: bool | None = None  # the same
+from clew.wire.requests import ApiCall, is_elsewhere
 
 
 class ModelCalls:
@@ -74,9 +65,10 @@ class ModelCalls:
         self._plain.method = self._looking.method = "llm" if is_clients else "auto"
         self._hidden = HiddenAsides(engine.store.secret)
         self.spare = SpareEngine(engine)
+        self._own_models = OwnModels(settings.body)
 
     async def answer(
-        self, asked: GatewayRequest, call: ModelCall, scope: Scope, http: aiohttp.ClientSession
+        self, asked: GatewayRequest, call: ApiCall, scope: Scope, http: aiohttp.ClientSession
     ) -> GatewayReply:
         """What a client gets."""
         raw = await (self.seals.open(scope, asked) if call.format == "openai_responses" else asked.body())
@@ -108,7 +100,8 @@ class ModelCalls:
         whose = KnownConversation(scope, who.name, method, origin)
         offers = method == "llm" or are_wanted(self._settings.tools, asked.headers, given)
         try:
-            return await self._fitted(call, whose, given, line, outgoing, wanted, offers)
+            own = self._own(call, whose, given, outgoing, http)
+            return await self._fitted(call, whose, given, line, outgoing, wanted, offers, own)
         except NotATurn:
             pass
         # Rare, and read anew: what is new in it does not tell what it is about.
@@ -120,13 +113,14 @@ class ModelCalls:
 
     async def _fitted(
         self,
-        call: ModelCall,
+        call: ApiCall,
         whose: KnownConversation,
         given: bytes,
         line: UpstreamLine,
         outgoing: Outgoing,
         edited: ManagedRequest | None,
         offers: bool,
+        own: ByModel | None,
     ) -> GatewayReply:
         """The answer of a model to what fits its window."""
         controller, body, asides = self._plain, None, None
@@ -138,6 +132,7 @@ class ModelCalls:
         check = partial(_check_kept, summing) if self._settings.compaction == "pass" else _check
         by = outgoing.served
         thread = ManagedThread(controller, whose.name, scope=whose.scope, origin=whose.origin, check=check, served=by)
+        thread.own = own
         thread.clearing = edited.clearing if edited else None
         thread.spare = None if self._settings.closed else self.spare
         caller = Caller(lambda _: None, lambda error: error, self._failed, refused=(SecretFound, NotATurn))
@@ -155,6 +150,17 @@ class ModelCalls:
             return own_answers.marked(reply, own_answers.DEGRADED)
         return reply if sent else own_answers.marked(reply)
 
+    def _own(
+        self, call: ApiCall, whose: KnownConversation, given: bytes, outgoing: Outgoing, http: aiohttp.ClientSession
+    ) -> ByModel | None:
+        """The model of a conversation as one that writes chapters, where clew may ask it."""
+        if self._settings.summary != "own" or self._engine.settings.author != "own":
+            return None
+        try:
+            return self._own_models.author(whose.scope, call.format, call.model, given, outgoing, http)
+        except BadRequest:  # its provider says what is wrong
+            return None
+
     async def _overheard(self, reply: GatewayReply, whose: KnownConversation, beside: Beside) -> GatewayReply:
         try:
             return await self._compactions.overheard(reply, whose.scope, whose.name, beside)
@@ -167,7 +173,7 @@ class ModelCalls:
         reply: GatewayReply = line.answered(answered, line.chunks(answered))
         return reply
 
-    def _outgoing(self, asked: GatewayRequest, call: ModelCall, given: bytes, raw: bytes) -> Outgoing:
+    def _outgoing(self, asked: GatewayRequest, call: ApiCall, given: bytes, raw: bytes) -> Outgoing:
         model = call.model
         if not model and self._upstreams.needs_model(call.format):
             model = model_of(given)
@@ -181,7 +187,7 @@ class ModelCalls:
     # --- compactions that clients ask for -----------------------------------------------------------------------------
 
     async def _compacted(
-        self, asked: GatewayRequest, call: ModelCall, scope: Scope, who: NamedConversation, beside: Beside
+        self, asked: GatewayRequest, call: ApiCall, scope: Scope, who: NamedConversation, beside: Beside
     ) -> GatewayReply | None:
         """The answer to a client that compacts; None where the model must give it."""
         side, frame, _ = beside
@@ -228,7 +234,7 @@ class ModelCalls:
             frame, items = wire.decode(rawjson.loads(raw), "openai_responses")
         except BadRequest:  # its provider says what is wrong
             return None
-        if is_elsewhere(frame):
+        if is_elsewhere(frame.body):
             return None
         side = SideRequest("request", "item", len(items))
         text = await self._summary(scope, speaker(asked, raw).name, (side, frame, items))
@@ -273,14 +279,9 @@ def _check(frame: Frame, items: Sequence[Item]) -> None:
 
 def _check_kept(summing: list[SideRequest], frame: Frame, items: Sequence[Item]) -> None:
     """Raise it only for the latter, and for a name; what asks for a summary is put into the list."""
-    if is_elsewhere(frame):
+    if is_elsewhere(frame.body):
         raise NotATurn("its provider keeps the conversation")
     if side := side_request(frame, items):
         if not side.form:
             raise NotATurn("a name is no conversation")
         summing.append(side)
-
-
-def is_elsewhere(frame: Frame) -> bool:
-    """Whether a request goes on from a history that its provider keeps."""
-    return any(map(frame.body.get, KEPT_ELSEWHERE))

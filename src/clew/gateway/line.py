@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from io import BytesIO
@@ -126,6 +126,9 @@ class UpstreamLine:
         return await asked(
             request.method, url, headers=headers, data=content, allow_redirects=False, trace_request_ctx=kept
         )
+
+    def beside(self) -> Callable[[Coroutine[Any, Any, T]], Coroutine[Any, Any, T]]:
+        return lambda work: work  # the engine lives on the same loop
 
     async def read(self, response: UpstreamAnswer) -> bytes:
         parts, size = list[bytes](), 0

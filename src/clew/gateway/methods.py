@@ -4,10 +4,10 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from clew.agent.control.controller import METHOD, METHOD_SECONDS
 from clew.core.items import Scope
 from clew.engine.engine import Engine
 from clew.gateway.http import Refused
+from clew.sessions.methods import METHOD, METHOD_SECONDS, keep_method
 from clew.store.records import Method
 
 METHOD_HEADER = "x-clew-method"
@@ -28,10 +28,11 @@ class ConversationMethods:
         if asked is None:
             found = known.get(name, {}).get("method") if name else None
             return found if found in ("auto", "llm") else self._engine.settings.method
+        wanted: Method = "llm" if asked == "llm" else "auto"
         if name and known.get(name, {}).get("method") != asked:
-            await self._engine.store.learn(scope, METHOD, name, {"method": asked})
+            await keep_method(self._engine.store, scope, name, wanted)
             self._known.pop(scope, None)
-        return "llm" if asked == "llm" else "auto"
+        return wanted
 
     async def _of_scope(self, scope: Scope) -> Mapping[str, Any]:
         now = time.monotonic()

@@ -6,7 +6,7 @@ from typing import Any
 from clew.agent.control import ContextController
 from clew.core import rawjson
 from clew.errors import ClewError
-from clew.exchange.offering import is_answered_once, is_offerable
+from clew.exchange.offering import are_offerable
 from clew.gateway.settings import OfferedTools
 from clew.steps.handoff import NEW_SESSION
 from clew.wire.convert.tools import declared
@@ -24,15 +24,12 @@ def are_wanted(tools: OfferedTools, headers: Mapping[str, str], raw: bytes) -> b
 
 
 def offerable(raw: bytes, format: str, controller: ContextController) -> Mapping[str, Any] | None:
-    """The body, where tools of clew's can be offered in it: one answer comes, and now, and no name is taken."""
+    """The body, where tools of clew's can be offered in it: where a client has none, nobody expects a call."""
     try:
         body = rawjson.loads(raw)
-        if not isinstance(body, dict) or not is_answered_once(body):
+        if not isinstance(body, dict) or not declared(body, format):
             return None
-        names = declared(body, format)
-        if not names or any(map(controller.is_ours, names)):
-            return None
-        # Who decides needs tools of its own to act.
-        return body if controller.is_ours(NEW_SESSION) or is_offerable(body, format) else None
     except ClewError:
         return None
+    own = controller.is_ours
+    return body if are_offerable(body, format, own, always=own(NEW_SESSION)) else None

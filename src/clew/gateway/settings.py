@@ -20,6 +20,10 @@ class GatewaySettings:
     """Whether tools to recall and search are offered where clew decides; where the agent does, they always are.
     `auto`: to clients that are known to take them well."""
 
+    summary: Literal["none", "own"] = "none"
+    """Whether models of conversations write chapters: clew asks them with API keys alone, and what they write for a
+    client that compacts stands first in its answer."""
+
     closed: bool = False
     """What happens to a request that clew fails on: `True`, it is refused; `False`, it goes on as it came."""
 

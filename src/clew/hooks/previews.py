@@ -47,7 +47,7 @@ def _with(value: Any, short: Mapping[str, str]) -> Any:
 async def _kept(event: Mapping[str, Any], texts: list[str], recall: str) -> dict[str, str]:
     """What to show of texts, once their originals are in the log."""
     config = load(os.environ, Path.cwd())
-    quiet = replace(config, summary=replace(config.summary, model=None))  # nothing is summed up here
+    quiet = replace(config, summary=replace(config.summary, model="none"))  # nothing is summed up here
     made = engine(quiet, open_store(config.store), compaction="off")
     try:
         return {text: await preview_of(made, config.scope, event, text, recall) for text in texts}

@@ -4,15 +4,19 @@ After a request, nothing of it may change, or the provider's cache does not know
 answer comes whole instead of streamed, and it has a limit of its own.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
+from clew import catalog
 from clew.core.view import View
 from clew.errors import ModelError
 from clew.steps.chapters.model import Prompt
 from clew.wire import encode
 from clew.wire.formats import anthropic, openai_chat, openai_responses
+from clew.wire.formats import gemini as gemini_format
 
 RequestBody = dict[str, Any]
+RequestLike = Mapping[str, Any]
 
 
 def chat(prompt: Prompt, model: str, limit: str = "max_completion_tokens") -> RequestBody:
@@ -54,10 +58,45 @@ def messages(prompt: Prompt, model: str) -> RequestBody:
         body = live(prompt.after, anthropic.NAME, model)
         # A change of `thinking` would lose the cache, and thinking alone may use up the limit.
         limit += int((body.get("thinking") or {}).get("budget_tokens") or 0)
+        if limit > (catalog.lookup(model).max_output or limit):
+            raise ModelError(f"{model} has no room for a summary beside its thinking", "refused")
         if not _is_marked(body):
             _mark(body["messages"])
     body["messages"].append({"role": "user", "content": question(prompt)})
     return {**body, "model": model, "max_tokens": limit}
+
+
+def gemini(prompt: Prompt, model: str) -> RequestBody:
+    """The body for Gemini's generateContent, with the model that its path names."""
+    if prompt.after is None:
+        body: RequestBody = {"contents": []}
+        if prompt.system:
+            body["systemInstruction"] = {"parts": [{"text": prompt.system}]}
+    else:
+        body = live(prompt.after, gemini_format.NAME, model)
+    key = "generation_config" if "generation_config" in body else "generationConfig"
+    config = body.get(key) or {}
+    thinking = config.get("thinkingConfig") or config.get("thinking_config") or {}
+    budget = thinking.get("thinkingBudget", thinking.get("thinking_budget")) or 0
+    most = "max_output_tokens" if "max_output_tokens" in config else "maxOutputTokens"
+    body[key] = {**config, most: prompt.max_tokens + max(0, budget)}
+    body["contents"].append({"role": "user", "parts": [{"text": question(prompt)}]})
+    return {**body, "model": model}
+
+
+def asking(prompt: Prompt, format: str, model: str, like: RequestLike) -> RequestBody:
+    """The body in a format; where it follows nothing, with the limit of its answer named as in a request `like` it."""
+    match format:
+        case openai_chat.NAME:
+            limit = "max_tokens" if "max_tokens" in like else "max_completion_tokens"
+            return chat(prompt, model, limit)
+        case openai_responses.NAME:
+            return responses(prompt, model)
+        case anthropic.NAME:
+            return messages(prompt, model)
+        case gemini_format.NAME:
+            return gemini(prompt, model)
+    raise ModelError(f"nobody is asked in the format {format}", "refused")
 
 
 def live(view: View, format: str, model: str) -> RequestBody:

@@ -1,17 +1,18 @@
 """What each tool answers, in words; who may ask for what is `Reach`'s to say."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from clew.agent.control import ContextController
+from clew.agent.control.controller import pinned
 from clew.clients.voices import typed
 from clew.core.items import SHORT, Node
 from clew.core.pointers import pointer
 from clew.errors import NotFound
 from clew.mcp.reach import Reach
 from clew.mcp.telling import bounded, data, room
-from clew.mcp.timeline import timeline
 from clew.screens.lines import called, count, dollars, moment, words
 from clew.sessions.about import About
+from clew.sessions.conversation import Conversation
+from clew.sessions.timeline import AskedRequest, FoldedHistory
 from clew.store.records import Session
 from clew.text.excerpts import excerpt, whole
 from clew.text.framing import neutral
@@ -21,6 +22,8 @@ from clew.text.search import is_made
 HITS = 40  # texts that a search looks at
 LISTED_OTHERS = 10  # conversations that a status names beside the one it is about
 FACTS_SHOWN = 200  # facts that may be listed, as far as they fit
+REQUEST_CHARACTERS = 240  # characters of a request
+TOOLS_NAMED = 5
 LOST_CHARACTERS = 160  # characters of something that left
 
 StillReading = Callable[[], str]  # what is still being read, in words
@@ -57,7 +60,7 @@ class Answers:
 
     async def recall(self, id: str, lines: str, pattern: str, size: int) -> str:
         """What an id stands for, or some lines of it."""
-        full, nodes = await self._reach.recall(id)
+        full, nodes = await self._reach.originals(id)
         text = whole(nodes)
         told = excerpt(text, full[:SHORT], lines, pattern, room(size))
         part = "" if told == text else "recall the same id with other lines, or with a pattern, for the rest."
@@ -65,8 +68,9 @@ class Answers:
 
     async def timeline(self, conversation: str, before: int | None, size: int) -> str:
         """What happened when: requests, what was done for them, compactions."""
-        session = await self._reach.one(conversation)
-        told, first = await timeline(self._reach, session, before, room(size))
+        one = await self._reach.one(conversation)
+        session = await one.session()
+        told, first = await _timeline(one, before, room(size))
         if session.name and (at := (await self._reach.read_at()).get(session.name)):
             told = f"from a session file last written {moment(at)}; times of requests are not known\n{told}"
         more = f"timeline with before={first} shows what came earlier." if first else "This is how it began."
@@ -74,9 +78,10 @@ class Answers:
 
     async def lost(self, conversation: str, size: int) -> str:
         """What the last compaction took out of view, what is most likely needed first."""
-        session = await self._reach.one(conversation)
+        one = await self._reach.one(conversation)
+        session = await one.session()
         try:
-            diff = await self._reach.last_diff(session)
+            diff = await one.diff()
         except NotFound:
             return bounded(neutral(f"{called(session)} was never compacted: nothing was lost."), size)
         gone = {node.id[:SHORT] for node in diff.removed}
@@ -93,46 +98,75 @@ class Answers:
 
     async def pin(self, id: str, off: bool) -> str:
         """Keep something verbatim."""
-        _, nodes = await self._reach.recall(id)
-        branch = await self._reach.branch_of(nodes)
-        view = await self._engine.view(self._reach.scope, branch)
-        came = await ContextController(self._engine).answer(view, "pin", {"id": id, "off": off})
-        if came.failed:
-            raise NotFound(came.text.removeprefix("Error: "))
+        one = await self._reach.holding(id)
         where = "" if off else " It holds where requests go through clew; the prompts handoff and resume quote it too."
-        return bounded(came.text + where)
+        return bounded(pinned(await one.pin([id], off)) + where)
 
     async def status(self, conversation: str, size: int) -> str:
         """How full the window is, tokens, cost, compactions; and which conversations there are."""
-        session = await self._reach.one(conversation)
-        lines = [await self.standing(session)]
-        others = [s for s in await self._reach.listed() if s.branch != session.branch]
+        one = await self._reach.one(conversation)
+        lines = [await self.standing(one)]
+        others = [s for s in await self._reach.listed() if s.branch != one.branch]
         if others:
             lines.append(f"{count(len(others), 'other conversation')} here, newest first:")
             lines += [await self._line(s) for s in others[:LISTED_OTHERS]]
         return data("\n".join(lines), "where conversations stand", size, self._reading())
 
-    async def standing(self, session: Session) -> str:
+    async def standing(self, one: Conversation) -> str:
         """Where a conversation stands, in a few lines."""
-        about, scope = await self._reach.about(session), self._reach.scope
-        own = [s for s in await self._reach.all() if s.branch == session.branch]
+        session, own = await one.session(), await one.sessions()
         folds = sum(s.cause in ("compaction", "handoff") and not s.undone for s in own)
-        lines = [f"conversation {called(session)} (id {session.branch[:SHORT]}){_told(about)}"]
+        about = await self._reach.about(session)
+        head = f"conversation {called(session)} (id {session.branch[:SHORT]}){_told(about)}"
         try:
-            view = await self._engine.view(scope, session.branch)
-            filled, known = await self._engine.filled(view), await self._engine.window(view)
+            view = await one.view()
         except NotFound:
-            return f"{lines[0]}\nnothing was sent in it yet"
+            return f"{head}\nnothing was sent in it yet"
+        filled, known = await self._engine.filled(view), await self._engine.window(view)
         window = f"{filled.window:,} tokens" + ("" if known else ", a guess")
-        lines.append(f"window: {filled.percent}% used, {filled.left:,} tokens left of {window}; model {session.model}")
         calls, sent = (sum(getattr(s, name) for s in own) for name in ("calls", "sent"))
         cost = dollars(sum(s.cost for s in own)) or "unknown"
-        lines.append(f"{count(calls, 'request')}, {sent:,} tokens sent in all, cost {cost}")
-        lines.append(f"{count(folds, 'compaction')}, {count(len(view.pinned), 'pinned item')}")
-        return "\n".join(lines)
+        return "\n".join(
+            [
+                head,
+                f"window: {filled.percent}% used, {filled.left:,} tokens left of {window}; model {session.model}",
+                f"{count(calls, 'request')}, {sent:,} tokens sent in all, cost {cost}",
+                f"{count(folds, 'compaction')}, {count(len(view.pinned), 'pinned item')}",
+            ]
+        )
 
     async def _line(self, session: Session) -> str:
         return f"{called(session)} (id {session.branch[:SHORT]}){_told(await self._reach.about(session))}"
+
+
+async def _timeline(one: Conversation, before: int | None, size: int) -> tuple[str, int]:
+    """The newest of what happened, or of what came before an item, and the item that it begins with; 0: the first."""
+    lines: list[str] = []
+    async for happened in one.happenings(before):
+        fresh = [*(_asked(happened) if isinstance(happened, AskedRequest) else [_folded(happened)])]
+        size -= sum(len(line) + 1 for line in fresh)
+        if size < 0 and lines:
+            return "\n".join(reversed(lines)), happened.place + 1
+        lines += fresh
+    return "\n".join(reversed(lines)), 0
+
+
+def _asked(found: AskedRequest) -> Iterator[str]:
+    """The lines of a request, the last first: what was done for it, and what it said."""
+    if found.work:
+        named = ", ".join(f"{words(name, 40)} × {times}" for name, times in found.work.most_common(TOOLS_NAMED))
+        yield f"    done: {count(found.work.total(), 'call')} ({named})"
+    when = f"{moment(found.at)}  " if found.at else ""
+    yield f"{found.place}. {when}{found.node.id[:SHORT]}  {words(found.text, REQUEST_CHARACTERS)}"
+
+
+def _folded(found: FoldedHistory) -> str:
+    """A compaction, with the tokens of the calls before and after it."""
+    began = found.session
+    how = f"{began.cause} ({words(began.method, 20)})" if began else "compaction"
+    when = f" {moment(found.at)}" if found.at else ""
+    undone = ", undone since" if began and began.undone else ""
+    return f"--- {how}{when}{undone}: requests of {found.was:,} tokens before, {found.now:,} after"
 
 
 def _told(about: About) -> str:

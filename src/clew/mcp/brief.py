@@ -11,6 +11,7 @@ from clew.mcp.answers import Answers
 from clew.mcp.reach import Reach
 from clew.mcp.telling import data, room
 from clew.screens.lines import called
+from clew.sessions.conversation import Conversation
 from clew.store.records import Session
 from clew.text.excerpts import headed, whole
 
@@ -20,19 +21,17 @@ PINS_SHARE = 0.3
 ITEM_CHARACTERS = 2_000  # characters of one item where many are shown
 
 
-async def brief(reach: Reach, answers: Answers, session: Session, size: int) -> str:
+async def brief(answers: Answers, one: Conversation, size: int) -> str:
     """Where a conversation stands, in `size` characters: as clew would compact it, with its pins word for word."""
-    head = await answers.standing(session)
+    session, head = await one.session(), await answers.standing(one)
     try:
-        view = await reach.engine.view(reach.scope, session.branch)
+        view = await one.view()
     except NotFound:
         return data(head, f"conversation {called(session)}", size)
-    nodes = await reach.engine.store.nodes(reach.scope, sorted(view.pinned))
-    said = {p.id for p in (await reach.engine.store.load(reach.scope, session.branch)).said}
-    pinned = _cut(whole([n for n in nodes.values() if n.id in said]), int(PINS_SHARE * room(size)))
+    pinned = _cut(whole([held.node for held in await one.pins()]), int(PINS_SHARE * room(size)))
     parts = [head, *([f"pinned:\n{pinned}"] if pinned else [])]
     left = room(size) - sum(len(part) + 2 for part in parts)
-    parts.append(_cut(whole((await _small(reach.engine, view)).nodes), left))
+    parts.append(_cut(whole((await _small(one.engine, view)).nodes), left))
     more = "recall with an id shows all of something; timeline and search find more."
     return data("\n\n".join(parts), f"conversation {called(session)}", size, more)
 

@@ -28,7 +28,7 @@ def library(
     """What may be told in a folder: its project's conversations, one of them, or all."""
     scope = scope or config.scope
     # Nothing is compacted or summed up here: no model need be at hand.
-    quiet = replace(config, summary=replace(config.summary, model=None))
+    quiet = replace(config, summary=replace(config.summary, model="none"))
 
     def made(create: bool) -> Engine:
         return engine(quiet, open_store(store or config.store, create), compaction="off")

@@ -7,9 +7,11 @@ from clew.core.items import SHORT, Node, Scope
 from clew.engine.engine import Engine
 from clew.engine.recall import Hit, everywhere, lineage, short_id
 from clew.errors import Ambiguous, Conflict, NotFound
-from clew.screens.tree import Chain, conversations
 from clew.sessions.about import About, Abouts
-from clew.sessions.sessions import NAMES_OFFERED, Sessions, Within, chosen
+from clew.sessions.chains import Chain, conversations
+from clew.sessions.conversation import Conversation, Within
+from clew.sessions.names import NAMES_OFFERED, meant
+from clew.sessions.sessions import Sessions
 from clew.store.records import Session, StoreState
 
 FILE_KIND = "session_file"  # under which the store keeps which session files were read, and how far
@@ -37,7 +39,7 @@ class Reach(Sessions):
         """Every session in reach, newest first."""
         every = await super().all()
         if self._only:
-            one = chosen(self._only, [s for s in every if _is_named(s, self._only)])
+            one = meant(self._only, [s for s in every if _is_named(s, self._only)]).session
             return [s for s in every if s.branch == one.branch]
         if self._mine is None:
             return every
@@ -88,7 +90,11 @@ class Reach(Sessions):
             return await everywhere(self._store, self.scope, text, limit, own)
         return [hit for hit in await super().search(text, name, "lineage", limit) if hit.found.id in own]
 
-    async def recall(self, id: str) -> tuple[str, Sequence[Node]]:
+    async def recall(self, id: str) -> Sequence[Node]:
+        """The originals that an id stands for. Raises `NotFound` for what is out of reach."""
+        return (await self.originals(id))[1]
+
+    async def originals(self, id: str) -> tuple[str, Sequence[Node]]:
         """The whole of an id, and the originals that it stands for. Raises `NotFound` for what is out of reach."""
         fits, own = await self._store.resolve(self.scope, short_id(id)), await self.said()
         if len(fits) > TRIED_IDS:
@@ -100,15 +106,16 @@ class Reach(Sessions):
                 if nodes and all(node.id in own for node in nodes):
                     found[full] = nodes
         if not found:
-            raise NotFound(f"no item has the id {id} here: `search` names ids")
+            raise NotFound(f"no item has the id {id}: `search` names ids")
         if len(found) > 1:
             few = ", ".join(full[:16] for full in [*found][:NAMES_OFFERED])
             raise Ambiguous(f"{id} matches {len(found)} ids; give more of it: {few}")
         return next(iter(found.items()))
 
-    async def branch_of(self, nodes: Sequence[Node]) -> str:
-        """A branch in reach on which these were said."""
-        return (await self.said())[nodes[0].id]
+    async def holding(self, id: str) -> Conversation:
+        """A conversation in reach in which it was said what an id stands for."""
+        _, nodes = await self.originals(id)
+        return Conversation(self.engine, self.scope, (await self.said())[nodes[0].id])
 
     async def listed(self) -> list[Session]:
         """The newest session of each conversation in reach, that first in which something was said last.
@@ -138,14 +145,14 @@ class Reach(Sessions):
         files = await self._store.learned(self.scope, FILE_KIND)
         return {str(kept.get("name")): kept.get("time", 0) / 1e9 for kept in files.values()}
 
-    async def one(self, name: str = "") -> Session:
+    async def one(self, name: str = "") -> Conversation:
         """The conversation of a name, or the one in which something was said last."""
         if name:
-            return await self.get(name)
+            return await self.conversation(name)
         listed = await self.listed()
         if not listed:
             raise NotFound(NOTHING_YET)
-        return listed[0]
+        return Conversation(self.engine, self.scope, listed[0].branch, reach=await self.all())
 
 
 def _is_named(session: Session, name: str) -> bool:
@@ -158,9 +165,8 @@ def _is_named(session: Session, name: str) -> bool:
 
 def _held(root: Chain, abouts: dict[str, About]) -> Iterator[tuple[Chain, str]]:
     """A chain and all that came of it, each with its folder, or else with that of what it came of."""
-    stack = [(root, "")]
-    while stack:
-        chain, above = stack.pop()
-        folder = abouts[chain.first.branch].folder or above
-        yield chain, folder
-        stack += [(child, folder) for s in chain.sessions for child in chain.children.get(s.id, ())]
+    folders: dict[str, str] = {}
+    for chain, _, above in root.nested():
+        own = abouts[chain.first.branch].folder
+        folders[chain.first.branch] = own or (folders[above.first.branch] if above else "")
+        yield chain, folders[chain.first.branch]

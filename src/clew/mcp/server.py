@@ -160,8 +160,8 @@ class McpServer:
             raise NotFound(f"there is no prompt {name[:60]!r}; there are {', '.join(PROMPTS)}")
         reach, answers = await self._library().reach(), await self._library().answers()
         given = params.get("arguments")
-        session = await reach.one(str(given.get("conversation") or "") if isinstance(given, Mapping) else "")
+        one = await reach.one(str(given.get("conversation") or "") if isinstance(given, Mapping) else "")
         head = prompt_text(name)
-        text = f"{head}\n\n{await brief(reach, answers, session, sized(MOST_CHARACTERS) - len(head) - 2)}"
+        text = f"{head}\n\n{await brief(answers, one, sized(MOST_CHARACTERS) - len(head) - 2)}"
         said = {"role": "user", "content": {"type": "text", "text": text}}
         return {"description": PROMPTS[name], "messages": [said]}

@@ -2,22 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
-from clew.agent.control.controller import METHOD
 from clew.agent.control.offering import cue_of
-from clew.core.items import SHORT, Scope
+from clew.core.items import Scope
 from clew.engine.engine import Engine
 from clew.errors import BadRequest, NotFound, OverBudget
 from clew.screens.lines import count, dollars, words
-from clew.sessions.sessions import Diff, Sessions
+from clew.sessions.conversation import NOTHING_LEAVES, Conversation
+from clew.sessions.diffs import Diff
 from clew.store.records import Session
 
 FormValues = Mapping[str, str]
-LONGEST_NAME = 100  # characters of a tag, and of a name that is given here
-NONE_LEFT = "There is nothing to undo: no compaction of this conversation is left that was not undone already."
+QUOTED = 3  # items that a question quotes
 NOT_YOURS = "They hold for all clients of this gateway: only who runs it can change them, with clew config."
-NO_NAME = "This conversation has no name, and only those with one can be switched: its client may send x-clew-session."
 
 
 class Instructions(Protocol):
@@ -53,7 +52,7 @@ class ActEffect:
     again: str = ""  # the button that asks anew, with what the fields say then
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Subject:
     """The conversation that something is done with."""
 
@@ -62,16 +61,13 @@ class Subject:
     branch: str
     instructions: Instructions | None  # None: they are not this user's to change
 
-    @property
-    def sessions(self) -> Sessions:
-        return Sessions(self.engine, self.scope)
+    @cached_property
+    def conversation(self) -> Conversation:
+        return Conversation(self.engine, self.scope, self.branch)
 
     async def newest(self) -> Session:
         """Its newest session. Raises `NotFound`."""
-        found = await self.engine.store.sessions(self.scope, self.branch)
-        if not found:
-            raise NotFound("this conversation is not in the log any more")
-        return max(found, key=lambda s: s.number)
+        return await self.conversation.session()
 
 
 class PageAct(Protocol):
@@ -91,11 +87,9 @@ class CompactNow:
         focus = given.get("focus", "").strip()
         field = FormField("focus", "What matters most (optional)", focus)
         try:
-            diff = await on.sessions.preview((await on.newest()).id, focus)
+            diff = await on.conversation.preview(focus)
         except NotFound as error:
-            return ActEffect(
-                "Compact now", (f"{error}".partition(": ")[2] or f"{error}",), "", (field,), again="Preview"
-            )
+            return ActEffect("Compact now", (f"{error}",), "", (field,), again="Preview")
         less = 1 - diff.after / diff.before if diff.before else 0
         told = [f"{diff.before:,} → {diff.after:,} tokens of {diff.limit:,}, {less:.0%} less. {_gone(diff)}"]
         if diff.price_before and diff.price_after:
@@ -108,9 +102,8 @@ class CompactNow:
         return ActEffect("Compact now", tuple(told), "Compact", (field,), diff, "Preview")
 
     async def do(self, on: Subject, given: FormValues) -> str:
-        view = await on.engine.reopen(on.scope, on.branch)
-        after = await on.engine.compact(view, given.get("focus", "").strip())
-        return "Nothing could leave the window." if after is view else "Compacted."
+        done = await on.conversation.compact(given.get("focus", "").strip())
+        return f"Compacted: {done.before:,} → {done.after:,} tokens." if done.changed else NOTHING_LEAVES
 
 
 def _gone(diff: Diff) -> str:
@@ -123,10 +116,9 @@ class UndoCompaction:
 
     async def ask(self, on: Subject, given: FormValues) -> ActEffect:
         try:
-            would = await on.engine.undo(on.scope, on.branch, dry_run=True)
+            would = await on.conversation.undo(dry_run=True)
         except (NotFound, OverBudget) as error:
-            why = NONE_LEFT if isinstance(error, NotFound) else f"It cannot be undone: {error}."
-            return ActEffect("Undo the newest compaction", (why,), "")
+            return ActEffect("Undo the newest compaction", (f"{error}",), "")
         told = (
             f"The window grows from {would.before:,} to {would.after:,} tokens, of {would.limit:,}.",
             "What was said since stays. What comes back is not compacted again while there is room for it.",
@@ -134,10 +126,7 @@ class UndoCompaction:
         return ActEffect("Undo the newest compaction", told, "Undo")
 
     async def do(self, on: Subject, given: FormValues) -> str:
-        try:
-            done = await on.engine.undo(on.scope, on.branch)
-        except NotFound:
-            raise NotFound(NONE_LEFT) from None
+        done = await on.conversation.undo()
         return f"Undone: {done.before:,} → {done.after:,} tokens of {done.limit:,}."
 
 
@@ -145,42 +134,34 @@ class PinItem:
     """Keep an item as it is in every later view, or no longer."""
 
     async def ask(self, on: Subject, given: FormValues) -> ActEffect:
-        id, pinned = await self._found(on, given)
+        id = given.get("id", "")
+        would = await on.conversation.pin([id], off=None, dry_run=True)
         hidden = (FormField("id", "", id, hidden=True),)
-        node = (await on.engine.store.nodes(on.scope, [id]))[id]
-        said = f"“{words(node.item.text, 160)}”"
-        if pinned:
+        said = tuple(f"“{words(node.item.text, 160)}”" for node in would.items[:QUOTED])
+        if would.off:
             told = "From now on it may be compacted like everything else."
-            return ActEffect("Remove this pin", (said, told), "Unpin", hidden)
-        size = (await on.engine.limits.target(on.scope, (await on.engine.view(on.scope, on.branch)).frame)).meter.node(
-            node
-        )
-        told = f"It stays word for word in every later view, and takes {size.tokens:,} tokens of each call."
-        return ActEffect("Pin this", (said, told), "Pin", hidden)
+            return ActEffect("Remove this pin", (*said, told), "Unpin", hidden)
+        told = f"It stays word for word in every later view, and takes {would.size:,} tokens of each call."
+        return ActEffect("Pin this", (*said, told), "Pin", hidden)
 
     async def do(self, on: Subject, given: FormValues) -> str:
-        id, pinned = await self._found(on, given)
-        back = await on.engine.pin(await on.engine.view(on.scope, on.branch), id, off=pinned)
-        if pinned:
+        done = await on.conversation.pin([given.get("id", "")], off=None)
+        if done.off:
             return "It is no longer pinned."
-        return "It is quoted in the window from the next request on." if back.ids else "It stays as it is from now on."
-
-    async def _found(self, on: Subject, given: FormValues) -> tuple[str, bool]:
-        trace = await on.engine.store.load(on.scope, on.branch)
-        whole = await on.engine.resolve(on.scope, given.get("id", ""), on.branch)
-        if whole not in {p.id for p in trace.said} | {n.id for edit in trace.edits for n in edit.stand_ins}:
-            raise NotFound(f"{whole[:SHORT]} is not a single item of this conversation")
-        return whole, whole in trace.pins()
+        return (
+            "It is quoted in the window from the next request on." if done.quoted else "It stays as it is from now on."
+        )
 
 
 class SwitchMethod:
     """Have somebody else decide when to compact."""
 
     async def ask(self, on: Subject, given: FormValues) -> ActEffect:
-        name = (await on.newest()).name
-        if not name:
-            return ActEffect("Who decides", (NO_NAME,), "")
-        now = await method(on, name)
+        now = await on.conversation.method()
+        try:
+            await on.conversation.switch(now, dry_run=True)
+        except NotFound as error:
+            return ActEffect("Who decides", (f"{error}",), "")
         told = (
             f"Now it is {now}.",
             "auto: clew compacts when the window is nearly full. llm: with each request the agent is told how full its "
@@ -192,17 +173,7 @@ class SwitchMethod:
         )
 
     async def do(self, on: Subject, given: FormValues) -> str:
-        name, wanted = (await on.newest()).name, given.get("method", "")
-        if not name or wanted not in ("auto", "llm"):
-            raise BadRequest(NO_NAME if not name else f"expected auto or llm, got {words(wanted, 40)}")
-        await on.engine.store.learn(on.scope, METHOD, name, {"method": wanted})
-        return f"From the next request on it is {wanted}."
-
-
-async def method(on: Subject, name: str | None) -> str:
-    """Who decides in a conversation of that name."""
-    known = (await on.engine.store.learned(on.scope, METHOD)).get(name or "", {})
-    return str(known.get("method") or on.engine.settings.method)
+        return f"From the next request on it is {(await on.conversation.switch(given.get('method', ''))).method}."
 
 
 class ForkHere:
@@ -211,7 +182,7 @@ class ForkHere:
     async def ask(self, on: Subject, given: FormValues) -> ActEffect:
         call = given.get("call", "")
         hidden = FormField("call", "", call, hidden=True)
-        where = f"turn {given.get('turn', call)}" if call else "now"
+        where = f"turn {call}" if call else "now"
         told = (
             f"A new conversation begins with all that was said until {where}; this one stays as it is.",
             "An agent goes on with it by that name: as its session, or in the header x-clew-session.",
@@ -219,46 +190,43 @@ class ForkHere:
         return ActEffect("Fork here", told, "Fork", (FormField("name", "Name of the new conversation"), hidden))
 
     async def do(self, on: Subject, given: FormValues) -> str:
-        name, call = given.get("name", "").strip(), given.get("call", "")
-        if not name or not name.isprintable() or len(name) > LONGEST_NAME:
-            raise BadRequest(
-                f"give the new conversation a name that can be printed, of at most {LONGEST_NAME} characters"
-            )
+        call = given.get("call", "")
         if call and not call.isdecimal():
             raise BadRequest(f"expected the number of a call, got {words(call, 40)}")
-        made = await on.sessions.fork((await on.newest()).id, name, int(call) if call else None)
-        return f"{words(made.name or '', 60)} goes on from here."
+        made = await on.conversation.fork(given.get("name", ""), int(call) if call else None)
+        return f"{words(made.name, 60)} goes on from here, with {count(made.items, 'item')}."
 
 
 class TagConversation:
     """Give a conversation other tags."""
 
     async def ask(self, on: Subject, given: FormValues) -> ActEffect:
-        tags = " ".join((await on.newest()).tags)
-        told = ("Words by which the list can be narrowed, with spaces between them.",)
+        tags = ", ".join((await on.conversation.tag()).tags)
+        told = ("Words by which the list can be narrowed, with commas between them.",)
         return ActEffect("Tags", told, "Save", (FormField("tags", "Tags", tags),))
 
     async def do(self, on: Subject, given: FormValues) -> str:
-        tags = sorted(set(given.get("tags", "").split()))
-        if any(not tag.isprintable() or len(tag) > LONGEST_NAME for tag in tags):
-            raise BadRequest(f"give tags that can be printed, of at most {LONGEST_NAME} characters each")
-        await on.engine.store.label(on.scope, on.branch, tags=tags)
+        wanted = [tag.strip() for tag in given.get("tags", "").split(",") if tag.strip()]
+        before = (await on.conversation.tag()).tags
+        tags = (await on.conversation.tag(wanted, [tag for tag in before if tag not in wanted])).tags
         return f"Tagged {', '.join(tags)}." if tags else "It has no tags any more."
 
 
 class ArchiveConversation:
-    """Put a conversation out of the way, or back."""
+    """Put a conversation out of the way with what came of it, or bring it back."""
 
     async def ask(self, on: Subject, given: FormValues) -> ActEffect:
-        if (await on.newest()).archived:
-            return ActEffect("Bring it back", ("It is listed among the others again.",), "Bring back")
-        told = ("It is listed only among archived conversations. Nothing is deleted, and its agent can go on with it.",)
-        return ActEffect("Archive this conversation", told, "Archive")
+        off = bool((await on.newest()).archived)
+        others = len((await on.conversation.archive(off, dry_run=True)).branches) - 1
+        along = (f"{count(others, 'conversation')} that began in it: the same.",) if others else ()
+        if off:
+            return ActEffect("Bring it back", ("It is listed among the others again.", *along), "Bring back")
+        told = "It is listed only among archived conversations. Nothing is deleted, and its agent can go on with it."
+        return ActEffect("Archive this conversation", (told, *along), "Archive")
 
     async def do(self, on: Subject, given: FormValues) -> str:
-        archived = not (await on.newest()).archived
-        await on.engine.store.label(on.scope, on.branch, archived=archived)
-        return "Archived." if archived else "It is back in the list."
+        done = await on.conversation.archive(off=bool((await on.newest()).archived))
+        return "It is back in the list." if done.off else "Archived."
 
 
 class EditInstructions:

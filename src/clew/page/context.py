@@ -13,8 +13,8 @@ from clew.page import rendering
 from clew.page.acting import Instructions, Subject
 from clew.page.guard import PageGuard
 from clew.page.saving import Savings
-from clew.page.timeline import Timelines
 from clew.sessions.about import Abouts
+from clew.sessions.timeline import Timelines
 
 LISTED = 50  # conversations that are loaded at once
 FORM = 100_000  # bytes of a form

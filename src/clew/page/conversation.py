@@ -8,15 +8,15 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from clew.core import rawjson
 from clew.core.items import Scope
 from clew.errors import NotFound
-from clew.page.acting import ACTS, PageAct, method
+from clew.page.acting import ACTS, PageAct
 from clew.page.changes import stamp
 from clew.page.context import LISTED, PageContext, form, number
-from clew.page.listing import family
-from clew.page.timeline import TURNS_AT_ONCE, chart, turns
 from clew.page.window import window
 from clew.screens.originals import original
+from clew.sessions.chains import conversations
 from clew.sessions.export_agent import tell
 from clew.sessions.export_log import export
+from clew.sessions.timeline import TURNS_AT_ONCE, chart, turns
 from clew.sessions.transcripts import WRITERS, write
 
 OWN = "clew"  # the format that keeps everything
@@ -39,10 +39,10 @@ class ConversationPages:
         newest = await on.newest()
         seen = stamp(await self._page.store.state(scope, on.branch))
         every = await self._page.store.sessions(scope)
-        tree = family(every, on.branch)
-        own = next(chain for chain, _ in tree if chain.first.branch == on.branch)
+        tree = next([*root.nested()] for root in conversations(every) if root.has(on.branch))
+        own = next(placed.chain for placed in tree if placed.chain.first.branch == on.branch)
         found = await self._page.timelines.of(scope, on.branch)
-        abouts = await self._page.abouts.of(scope, [own.first, *(chain.first for chain, _ in tree[:LISTED])])
+        abouts = await self._page.abouts.of(scope, [own.first, *(placed.chain.first for placed in tree[:LISTED])])
         counted = "count" in request.query_params  # what takes longer is asked for once the page is there
         known = self._page.savings.of(scope, own.sessions) if counted else None
         sums = await known if known else self._page.savings.known(scope, own.sessions)
@@ -56,8 +56,8 @@ class ConversationPages:
             "about": abouts[on.branch],
             "found": found,
             "chunks": (chunks := found.chunks()),
-            "rows": await turns(self._page.engine, scope, found, *chunks[0]),
-            "method": await method(on, newest.name),
+            "rows": turns(self._page.engine, found, *chunks[0]),
+            "method": await on.conversation.method(),
             "totals": sums,
             "formats": (OWN, *WRITERS),
         }
@@ -68,9 +68,9 @@ class ConversationPages:
         found = await self._page.timelines.of(scope, on.branch)
         if "live" in asked:  # the newest, of which there may be more by now; where they are many, in several parts
             chunks = found.chunks(number(asked["live"]), 2 * TURNS_AT_ONCE)
-            rows = await turns(self._page.engine, scope, found, *chunks[0])
+            rows = turns(self._page.engine, found, *chunks[0])
             return await self._page.show("live_turns.html", scope, rows=rows, on=on, chunks=chunks, found=found)
-        rows = await turns(self._page.engine, scope, found, number(asked.get("start")), number(asked.get("stop")))
+        rows = turns(self._page.engine, found, number(asked.get("start")), number(asked.get("stop")))
         return await self._page.show("turns.html", scope, rows=rows, on=on)
 
     async def chart(self, request: Request, scope: Scope) -> Response:
@@ -91,7 +91,7 @@ class ConversationPages:
     async def behind(self, request: Request, scope: Scope) -> Response:
         """What a stand-in stands for."""
         on = self._page.subject(request, scope)
-        nodes = await self._page.engine.recall(scope, request.path_params["id"], on.branch)
+        nodes = await on.conversation.recall(request.path_params["id"])
         return await self._page.show("behind.html", scope, nodes=nodes, on=on)
 
     async def _own_id(self, request: Request, scope: Scope) -> str:
@@ -100,10 +100,9 @@ class ConversationPages:
 
     async def compaction(self, request: Request, scope: Scope) -> Response:
         on = self._page.subject(request, scope)
-        await on.newest()
-        diff = await on.sessions.diff(request.path_params["session"])
-        calls = [c for c in await self._page.store.calls(scope, diff.session.branch) if c.seq > diff.session.seq]
-        own = sorted(await self._page.store.sessions(scope, on.branch), key=lambda s: s.number)
+        own = await on.conversation.sessions()
+        diff = await (await on.conversation.at(request.path_params["session"])).diff()
+        calls = [one for one in await on.conversation.calls() if one.call.seq > diff.session.seq]
         title = await self._page.abouts.one(scope, own[0])
         newest = max((s.number for s in own if not s.undone), default=0)
         values: dict[str, Any] = {"on": on, "diff": diff, "next": calls[0] if calls else None, "about": title}

@@ -1,15 +1,14 @@
 """The conversations of a scope, as the list shows them: the newest first, with what came of each under it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clew.core.items import Scope
 from clew.engine.engine import Engine
 from clew.page.saving import Savings
-from clew.screens.tree import Chain, conversations
 from clew.sessions.about import About, Abouts
+from clew.sessions.chains import Chain, conversations
 from clew.sessions.totals import Totals
-from clew.store.records import Session
 
 SPARKS = 40  # sessions that a spark line shows
 
@@ -89,28 +88,10 @@ class Listing:
         if tag:
             roots = [root for root in roots if any(tag in chain.first.tags for chain in root.all())]
         some = roots[start : start + count]
-        placed = [(chain, depth) for root in some for chain, depth in nested(root)]
-        abouts = await self._abouts.of(scope, [chain.first for chain, _ in placed])
+        placed = [one for root in some for one in root.nested()]
+        abouts = await self._abouts.of(scope, [chain.first for chain, _, _ in placed])
         rows = [
             ConversationRow(chain, depth, abouts[chain.first.branch], self._savings.known(scope, chain.sessions))
-            for chain, depth in placed
+            for chain, depth, _ in placed
         ]
         return ListedPage(rows, start, start + len(some), len(roots))
-
-
-def nested(root: Chain) -> Iterator[tuple[Chain, int]]:
-    """A chain and all that came of it, each with how deep it stands."""
-    stack = [(root, 0)]
-    while stack:
-        chain, depth = stack.pop()
-        yield chain, depth
-        came = [child for s in chain.sessions for child in chain.children.get(s.id, ())]
-        stack += [(child, depth + 1) for child in reversed(came)]
-
-
-def family(every: Sequence[Session], branch: str) -> list[tuple[Chain, int]]:
-    """All conversations that belong together with one, as a tree."""
-    for root in conversations(every):
-        if any(chain.first.branch == branch for chain in root.all()):
-            return list(nested(root))
-    return []

@@ -8,7 +8,7 @@ from clew.core.items import Scope
 from clew.core.times import local
 from clew.events import Declined, Drafted, Event
 from clew.page.saving import Savings
-from clew.screens.tree import conversations
+from clew.sessions.chains import conversations
 from clew.sessions.totals import Totals
 from clew.store.records import Session
 

@@ -51,10 +51,10 @@ class OverviewPages:
 
     async def search(self, request: Request, scope: Scope) -> Response:
         text, branch = request.query_params.get("q", "").strip(), request.query_params.get("in", "")
-        sessions = Sessions(self._page.engine, scope)
-        name = (await self._page.subject(request, scope, branch).newest()).id if branch else None
-        hits = await sessions.search(text, name, limit=FOUND) if text else []
-        firsts = {s.branch: s for s in sorted(await sessions.all(), key=lambda s: -s.number)}
+        every = Sessions(self._page.engine, scope)
+        one = self._page.subject(request, scope, branch).conversation if branch else None
+        hits = await (one or every).search(text, limit=FOUND) if text else []
+        firsts = {s.branch: s for s in sorted(await every.all(), key=lambda s: -s.number)}
         there = {hit.branch: firsts[hit.branch] for hit in hits if hit.branch in firsts}
         abouts = await self._page.abouts.of(scope, list(there.values()))
         return await self._page.show(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from clew.core.items import Scope
 from clew.core.threads import in_thread
 from clew.engine.engine import Engine
-from clew.sessions.composition import CompositionPart, Shown, parts, shown
+from clew.sessions.composition import CompositionPart, Shown, adding_up, parts, shown
 from clew.steps.lines import clip
 from clew.store.records import Call
 
@@ -61,13 +61,13 @@ async def window(
     def looked() -> ShownWindow:
         counted = shown(view.nodes, view.edits, target.meter)
         framed = target.meter.frame(view.frame).tokens
-        rate = sent / max(1, framed + sum(one.tokens for one in counted))  # of the provider's tokens to ours
-        every = [one._replace(tokens=round(rate * one.tokens)) for one in counted]
+        framed, *sizes = adding_up([framed, *(one.tokens for one in counted)], sent)  # as the provider counts
+        every = [one._replace(tokens=size) for one, size in zip(counted, sizes, strict=True)]
         stop = len(every) if before is None else min(before, len(every))
         start = max(0, stop - PIECES)
         pieces = [_piece(at, every[at], every[at].node.id in view.pinned) for at in range(start, stop)]
         return ShownWindow(
-            parts(every, round(rate * framed)),
+            parts(every, framed),
             pieces,
             start,
             of=len(every),

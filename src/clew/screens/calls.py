@@ -18,7 +18,7 @@ def bills(console: Console, rows: Sequence[CallBill]) -> None:
         shadow = "" if bill.shadow is None else f"  would be {bill.shadow['tokens_after']:,}"
         pairs = ((bill.tokens, bill.input), (bill.cached, bill.cache_read))
         counts = [_told(n, ",d") for pair in pairs for n in pair]
-        table.add_row(f"{bill.seq}{shadow}", *counts, _told(bill.foretold, ".4f"), _told(bill.cost, ".4f"))
+        table.add_row(f"{bill.number}{shadow}", *counts, _told(bill.foretold, ".4f"), _told(bill.cost, ".4f"))
     console.print(table)
     thought, paid = (sum(filter(None, costs)) for costs in zip(*((b.foretold, b.cost) for b in rows), strict=True))
     line(console, f"{len(rows):,} calls · {thought:.4f} dollars foretold · {paid:.4f} reported", "bold")

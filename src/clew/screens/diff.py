@@ -10,7 +10,7 @@ from clew.core.items import SHORT
 from clew.facts.coverage import STATES
 from clew.screens.lines import count, dollars, label, line, moment, numbered, read, table, words
 from clew.sessions.composition import CompositionPart, Shown, parts
-from clew.sessions.sessions import Diff, Price, StandIn
+from clew.sessions.diffs import Diff, Price, StandIn
 from clew.store.records import Session
 
 INDENT = 4  # of what a stand-in says

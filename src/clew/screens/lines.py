@@ -5,8 +5,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from clew.core.items import SHORT, Edit, Item
+from clew.core.items import Edit, Item
 from clew.core.times import local
+from clew.sessions import names
 from clew.steps.lines import amount, clip
 from clew.store.records import Session
 
@@ -50,8 +51,8 @@ def described(item: Item) -> str:
 
 
 def called(session: Session) -> str:
-    """A conversation as people refer to it: its name, or its id if it has none."""
-    return words(session.name, 60) if session.name else session.branch[:SHORT]
+    """A conversation as people refer to it, on one line."""
+    return words(names.called(session), 60)
 
 
 def numbered(session: Session) -> str:

@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.text import Text
 
-from clew.core.items import ASKING, LOG, SHORT, Edit, Node
+from clew.core.items import ASKING, SHORT, Edit, Node
 from clew.core.view import View, originals
 from clew.screens.lines import count, label, line, name, numbered, read, table, words
-from clew.sessions.composition import CompositionPart, Shown, parts, shown
+from clew.sessions.composition import CompositionPart, Shown, adding_up, parts, recall_id, shown
 from clew.store.records import Session
 from clew.tokens.meter import Meter
 
@@ -40,7 +41,7 @@ class Behind(NamedTuple):
     by: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Window:
     """What was sent in a call, and how much of it was allowed."""
 
@@ -53,15 +54,22 @@ class Window:
     meter: Meter
     said: Mapping[str, Node]  # every original by id
 
+    @cached_property
+    def _sizes(self) -> list[int]:
+        """Tokens of system prompt and tools, and of each node, as the provider counts: they add up to what was sent."""
+        view = self.view
+        framed = self.meter.frame(view.frame).tokens if view.frame.system or view.frame.tools else 0
+        return adding_up([framed, *(self.meter.node(node).tokens for node in view.nodes)], self.sent)
+
     @property
     def frame(self) -> int:
         """Tokens of system prompt and tools."""
-        view = self.view
-        return self.meter.frame(view.frame).tokens if view.frame.system or view.frame.tools else 0
+        return self._sizes[0]
 
     @property
     def nodes(self) -> list[Shown]:
-        return shown(self.view.nodes, self.view.edits, self.meter)
+        counted = shown(self.view.nodes, self.view.edits, self.meter)
+        return [one._replace(tokens=size) for one, size in zip(counted, self._sizes[1:], strict=True)]
 
     @property
     def parts(self) -> list[CompositionPart]:
@@ -96,8 +104,7 @@ class Window:
 
     def behind(self, edit: Edit, by_id: Mapping[str, Edit]) -> Behind:
         nodes = [self.said[id] for id in originals(edit.old, by_id) if id in self.said]
-        told = edit.evidence.get(LOG)  # a block of the log says itself by which id it is recalled
-        id = told["recall"] if told else self.view.digests.handle(edit.old)[:SHORT]
+        id = recall_id(edit, self.view.digests)
         return Behind(id, len(nodes), self.meter.nodes(nodes).tokens, name(edit))
 
 

@@ -12,7 +12,7 @@ from clew.store.records import Call
 class CallBill(NamedTuple):
     """A call in tokens and US dollars; None where nothing was reported, or no price is known."""
 
-    seq: int
+    number: int  # among the calls of its conversation, from 1
     model: str
     tokens: int
     input: int | None
@@ -23,12 +23,12 @@ class CallBill(NamedTuple):
     shadow: Mapping[str, Any] | None
 
     @classmethod
-    def of(cls, call: Call, prices: Prices | None) -> "CallBill":
+    def of(cls, number: int, call: Call, prices: Prices | None) -> "CallBill":
         """The bill of a call at these prices."""
         thought = Spent(call.predicted, 0, call.cached, call.predicted - call.cached)
         real = Spent(**call.usage) if call.usage else None
         return cls(
-            call.seq,
+            number,
             call.model,
             call.predicted,
             real.input if real else None,

@@ -1,9 +1,10 @@
 """What a view is made of: its nodes by kind, in tokens."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from clew.core.items import Edit, Node
+from clew.core.items import LOG, SHORT, Digests, Edit, Node
 from clew.tokens.meter import Meter
 
 SYSTEM_AND_TOOLS, SUMMARIES, OTHER_STAND_INS = "system and tools", "summaries", "other stand-ins"
@@ -52,6 +53,12 @@ class CompositionPart(NamedTuple):
     tokens: int
 
 
+def recall_id(edit: Edit, digests: Digests) -> str:
+    """The id by which what an edit replaced is recalled: that which its stand-in names, if it names one."""
+    told = edit.evidence.get(LOG)
+    return str(told["recall"]) if told else digests.handle(edit.old)[:SHORT]
+
+
 def shown(nodes: Iterable[Node], edits: Iterable[Edit], meter: Meter) -> list[Shown]:
     """Nodes as they are seen, each with what made it."""
     by = {n.id: edit.by for edit in edits for n in edit.stand_ins}
@@ -66,12 +73,14 @@ def parts(nodes: Iterable[Shown], frame: int = 0) -> list[CompositionPart]:
     return [CompositionPart(kind, len(sizes[kind]), sum(sizes[kind])) for kind in PART_KINDS if kind in sizes]
 
 
-def scaled(made: list[CompositionPart], tokens: int) -> list[CompositionPart]:
+def scaled(made: Sequence[CompositionPart], tokens: int) -> list[CompositionPart]:
     """The same parts with so many tokens in all: as a provider counts them, where that is known."""
-    own, given, before, scaled = sum(part.tokens for part in made) or 1, 0, 0, []
-    for part in made:  # the ends of the parts are rounded, so that no token is missing in the sum
-        before += part.tokens
-        end = round(before * tokens / own)
-        scaled.append(part._replace(tokens=end - given))
-        given = end
-    return scaled
+    sizes = adding_up([part.tokens for part in made], tokens)
+    return [part._replace(tokens=size) for part, size in zip(made, sizes, strict=True)]
+
+
+def adding_up(numbers: Sequence[int], whole: int) -> list[int]:
+    """Numbers in the same proportions whose sum is another one."""
+    own = sum(numbers) or 1
+    ends = [round(before * whole / own) for before in accumulate(numbers, initial=0)]  # so that nothing is lost
+    return [end - begin for begin, end in pairwise(ends)]

@@ -73,12 +73,12 @@ async def _add(found: Totals, engine: Engine, scope: Scope, branch: str, own: Co
     everything, said = await wholes(engine, scope, branch, calls, own)
     found.said += said
     before = 0
-    for call, whole in zip(calls, everything, strict=True):
+    for number, (call, whole) in enumerate(zip(calls, everything, strict=True), 1):
         if call.branch == branch:
             prices = engine.limits.windows.prices(call.model)
             again = min(before, whole)
             found.everything += whole
-            found.cost_sent += CallBill.of(call, prices).foretold or 0.0
+            found.cost_sent += CallBill.of(number, call, prices).foretold or 0.0
             found.cost_everything += cost(prices, Spent(whole, 0, again, whole - again)) if prices else 0.0
         before = whole
 

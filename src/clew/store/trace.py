@@ -39,6 +39,7 @@ class Trace:
     mended: dict[str, list[str]] = field(default_factory=dict)  # calls given up as unanswered: their stand-ins
     format: str = ""  # the history is written in, as of the last call
     frame: str = ""  # digest, of the last call
+    predicted: int = 0  # tokens that it was thought the last call would come to
     reported: int = 0  # tokens that the provider counted in the last call, while nothing was edited since
     made_in: dict[str, str] = field(default_factory=dict)  # stand-ins of before a switch: the format of that time
     gone: set[str] = field(default_factory=set)
@@ -80,10 +81,11 @@ class Trace:
         if call := edit.evidence.get("call"):
             self.mended.setdefault(call, []).extend(n.id for n in edit.stand_ins)
 
-    def call(self, seq: int, said: int, format: str, frame: str) -> None:
+    def call(self, call: Call) -> None:
         """Let a call be made."""
-        self.calls.append((seq, said))
-        self.format, self.frame, self.folding, self.reported = format, frame, False, 0
+        self.calls.append((self.seq, call.said))
+        self.format, self.frame, self.folding = call.format, call.frame, False
+        self.predicted, self.reported = call.predicted, 0
 
     def report(self, seq: int, usage: Mapping[str, Any]) -> None:
         """Let the provider say what a call came to."""
@@ -156,8 +158,8 @@ def apply(trace: Trace, *events: Event) -> None:
                 trace.pinned = trace.pinned - set(ids) if off else trace.pinned | set(ids)
             case Revert():
                 trace.revert(event)
-            case Call(said=said, format=format, frame=frame):
-                trace.call(trace.seq, said, format, frame)
+            case Call():
+                trace.call(event)
             case Usage(seq, usage):
                 trace.report(seq, usage)
         trace.seq += 1

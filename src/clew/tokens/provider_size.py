@@ -104,12 +104,19 @@ class ProviderSize:
         self.anchor, self.calibration = self.anchor.reported(self.calibration, self._whole(view)[1], tokens)
         return self.calibration
 
-    def recover(self, before: View, tokens: int) -> None:
-        """Begin with what the provider counted in a view that was sent while the branch was not in memory."""
+    def recover(self, before: View, tokens: int, predicted: int) -> None:
+        """Begin with what the provider counted in a view that was sent while the branch was not in memory.
+
+        What was nearly foreseen is believed: reports that are gone had told what is hidden in each request.
+        """
         meter = self._own
         if abs(meter.frame(before.frame).tokens - self.framed) <= CLOCK:
             traits = meter.frame_traits(before.frame).plus(meter.traits(before.nodes))
-            self.anchor, _ = self.anchor.reported(self.calibration, traits, tokens)
+            report = Report(tokens, traits)
+            if Report(predicted, traits).agrees(self.calibration, report):
+                self.anchor = Anchor(report, report)
+            else:
+                self.anchor, _ = self.anchor.reported(self.calibration, traits, tokens)
 
     @property
     def _own(self) -> Meter:

@@ -4,10 +4,9 @@ An LLM and not a hook before its calls: a hook sees neither tools nor usage nor 
 stays in the conversation.
 """
 
-import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from types import new_class
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,9 +19,11 @@ from clew.adapters.crewai.words import unworded
 from clew.adapters.hosted import Hosted
 from clew.catalog.usage import Spent
 from clew.core.bridge import run
+from clew.core.threads import in_thread_of_its_own
 from clew.errors import BadRequest
 from clew.exchange.thread import Thread, best
 from clew.llm.requests import chat
+from clew.steps.chapters.by_model import ByModel
 from clew.steps.chapters.model import Prompt, Reply
 from clew.tokens import counter_for
 
@@ -96,6 +97,7 @@ class _Fitting(_LLM):
 
     _talk: ThreadOf
     _plain: Any  # as it was given: an LLM or its name
+    _own: ByModel  # the same as one that writes chapters
 
     def call(self, messages: Any, tools: Any = None, *args: Any, **given: Any) -> Any:
         """Ask, with what fits of the messages."""
@@ -132,7 +134,9 @@ class _Fitting(_LLM):
                 return answer
 
     def _turn(self, messages: list[Any], tools: Any, given: dict[str, Any]) -> _Turn:
-        return _Turn(self, self._talk(given.get("from_task"), given.get("from_agent")), messages, tools)
+        thread = self._talk(given.get("from_task"), given.get("from_agent"))
+        thread.own = None if given.get("response_model") else self._own  # an object is due there, and no text
+        return _Turn(self, thread, messages, tools)
 
     def is_context_window_overflowing_threshold(self, *_: Any, **__: Any) -> bool:
         """What is sent fits, so crewAI need not make one message of all; nor ask its provider how long it is."""
@@ -149,13 +153,13 @@ def fitted(llm: Any, talk: ThreadOf) -> BaseLLM:
     made = resolved(given)
     fitting: Any = made.model_copy()
     fitting.__class__ = _kind(type(made))  # all that its provider knows of it stays as it is
-    fitting._talk, fitting._plain = talk, given
+    fitting._talk, fitting._plain, fitting._own = talk, given, ByModel(hosted(made))
     return cast(BaseLLM, fitting)
 
 
 @cache
 def _kind(kind: type[BaseLLM]) -> type[BaseLLM]:
-    own = {"_talk": PrivateAttr(), "_plain": PrivateAttr()}
+    own = {"_talk": PrivateAttr(), "_plain": PrivateAttr(), "_own": PrivateAttr()}
     return new_class(kind.__name__, (_Fitting, kind), exec_body=lambda names: names.update(own))
 
 
@@ -185,7 +189,7 @@ def hosted(llm: BaseLLM | str) -> Hosted:
         before = asked.get_token_usage_summary()
         question = chat(prompt, asked.model)
         # Not `acall`: its connections belong to the loop of the crew.
-        answer = await asyncio.to_thread(_called, asked, question["messages"], question.get("tools"))
+        answer = await in_thread_of_its_own(partial(_called, asked, question["messages"], question.get("tools")))
         text, calls = (answer, ()) if isinstance(answer, str) else ("", ("a tool",))
         used = asked.get_token_usage_summary().delta_since(before)
         if used.successful_requests == 1:

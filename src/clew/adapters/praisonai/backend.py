@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextvars import ContextVar
+from functools import partial
 from inspect import isawaitable, unwrap
 from pathlib import Path
 from threading import Lock
@@ -22,9 +23,11 @@ from clew.adapters.weaving import ChatMessage, is_same, plain, unquoted
 from clew.agent.control import ContextController
 from clew.agent.tasks import Strategy, Summaries
 from clew.core.items import Scope
+from clew.core.threads import in_thread_of_its_own
 from clew.engine.engine import Engine
 from clew.exchange.thread import Thread, engine_at, warn
 from clew.llm import replies, requests
+from clew.steps.chapters.by_model import ByModel
 from clew.steps.chapters.model import Prompt, Reply
 from clew.store.records import Method
 
@@ -76,7 +79,9 @@ class Backend(OpenAIClient):  # type: ignore[misc]
         self._named: dict[str, Conversation] = {}
         self._nameless: WeakKeyDictionary[Any, Conversation] = WeakKeyDictionary()
         self._is_taken = False
-        self._summaries = Summaries(Hosted(model, self._asked)) if reports == "summarized" else None
+        hosted = Hosted(model, self._asked)
+        self._summaries = Summaries(hosted) if reports == "summarized" else None
+        self._own = ByModel(hosted)
         self._choosing = Lock()  # agents may speak at the same time
 
     def child(self, name: str) -> "Backend":
@@ -157,6 +162,8 @@ class Backend(OpenAIClient):  # type: ignore[misc]
             return await self._sent(conversation, asked, given)
 
     async def _sent(self, conversation: Conversation, asked: ChatMessage, given: Mapping[str, Any]) -> Any:
+        bound = given.get("response_format") or given.get("tool_choice") not in (None, "auto", "none")
+        conversation.thread.own = None if bound else self._own
         sent = await conversation.fit(asked)
         answer = await super().acreate_completion(sent["messages"], tools=sent.get("tools"), **given)
         await conversation.heard(getattr(answer, "usage", None))
@@ -213,7 +220,10 @@ class Backend(OpenAIClient):  # type: ignore[misc]
     async def _asked(self, prompt: Prompt) -> Reply:
         """What the model says to a question of clew's; a blocking client belongs to no event loop."""
         create = self.sync_client.chat.completions.create
-        answer = await asyncio.to_thread(create, **requests.chat(prompt, self.model))
+        answer = await in_thread_of_its_own(partial(create, **requests.chat(prompt, self.model)))
+        before = self.last_token_metrics  # of the agent's own call, which it tells of
+        self._track_token_usage(answer, self.model)
+        self.last_token_metrics = before
         return replies.read(answer.model_dump(), replies.chat)
 
 

@@ -121,7 +121,7 @@ def _tail(before: Messages, after: Messages) -> int:
 
 
 class SummarizingConversationManager(Keeping, theirs.SummarizingConversationManager):
-    """A summary of what is old, written by code; the agent's auxiliary model adds notes, which code checks."""
+    """A summary of what is old, written by the agent's auxiliary model, and checked by code, which writes otherwise."""
 
     def __init__(
         self,

@@ -78,6 +78,7 @@ class ClewStrategy:
         try:
             if agent not in self._threads:
                 self._threads[agent] = open_thread(agent, self._where, self._session, self._scope)
+                self._threads[agent].own = written_by(agent)
             thread = self._threads[agent]
             if context.overflow:
                 changed = await shortened(thread, agent, ContextWindowOverflowException(TOO_LONG), None)
@@ -126,8 +127,8 @@ _caller: ContextVar[Thread | None] = ContextVar("clew_caller", default=None)  # 
 class Clew(Plugin):
     """Each call sends what fits of an agent's messages, which themselves stay whole.
 
-    With the method `llm`, the agent is told how full its window is, and may begin a new session. `notes` has the
-    agent's auxiliary model write notes for summaries, which code checks.
+    With the method `llm`, the agent is told how full its window is, and may begin a new session. Its auxiliary model
+    writes what stands in for old messages, unless it `asks` nobody.
     """
 
     name = "clew"
@@ -142,11 +143,11 @@ class Clew(Plugin):
         when: str = "",
         how: str = "",
         offer: bool = True,
-        notes: bool = False,
+        asks: bool = True,
     ) -> None:
         super().__init__()
         self._where, self._session, self._scope = engine, session, scope
-        self._method, self._when, self._how, self._offer, self._notes = method, when, how, offer, notes
+        self._method, self._when, self._how, self._offer, self._asks = method, when, how, offer, asks
         self._threads: WeakKeyDictionary[LocalAgent, Thread] = WeakKeyDictionary()
         self._callers: dict[str, Thread | None] = {}
         self._structured = Structured(self._threads.get)
@@ -172,8 +173,8 @@ class Clew(Plugin):
     def thread(self, agent: Agent) -> Thread:
         """The conversation of an agent: its `controller` has the method and the engine."""
         if agent not in self._threads:
-            given = {"author": author} if self._notes and (author := written_by(agent)) else {}
-            thread = open_thread(agent, self._where, self._session, self._scope, **given)
+            thread = open_thread(agent, self._where, self._session, self._scope)
+            thread.own = written_by(agent) if self._asks else None
             thread.controller = ContextController(
                 thread.controller.engine, when=self._when, how=self._how, offer=self._offer
             )

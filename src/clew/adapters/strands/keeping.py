@@ -69,10 +69,8 @@ class Keeping(ConversationManager):
     def _thread(self, agent: Agent) -> Thread:
         """The agent's conversation."""
         if agent not in self._threads:
-            given: dict[str, Any] = {"step": self._step()}
-            if author := None if isinstance(self._where, Engine) else self._author(agent):
-                given["author"] = author
-            thread = open_thread(agent, self._where, self._session, self._scope, **given)
+            thread = open_thread(agent, self._where, self._session, self._scope, step=self._step())
+            thread.own = self._author(agent)
             engine = thread.controller.engine
             on: Compaction = "on" if self._when else "off"
             engine.settings = replace(engine.settings, threshold=self._when, compaction=on)

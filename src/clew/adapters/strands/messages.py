@@ -104,7 +104,7 @@ def written_by(agent: Agent, prompt: str = "") -> ByModel | None:
 
 def _is_free(model: Model, agent: Agent) -> bool:
     if shares(model, agent.model):
-        _LOGGER.warning(
+        _LOGGER.info(
             "no model writes chapters: the client that %s was given belongs to the event loop of its agent; "
             "give the agent an aux_model with a client of its own",
             type(agent.model).__name__,

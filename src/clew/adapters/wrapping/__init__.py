@@ -6,7 +6,6 @@ boto3 signs what it sends: there it acts in the events of a client (`clew.adapte
 """
 
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,7 +14,7 @@ from uuid import uuid4
 from clew import wire
 from clew.adapters.wrapping.bedrock import BedrockKeeper
 from clew.adapters.wrapping.clients import errors_of, passable, relayed_client
-from clew.adapters.wrapping.lines import GeminiLine
+from clew.adapters.wrapping.lines import Blocking, GeminiLine
 from clew.agent.control import ContextController
 from clew.catalog.stated import served
 from clew.core import rawjson
@@ -26,20 +25,17 @@ from clew.engine.engine import Engine
 from clew.errors import BadRequest, ClewError
 from clew.exchange.asides import Asides
 from clew.exchange.exchange import RAISED, Caller, Exchange
-from clew.exchange.offering import is_answered_once, is_offerable
+from clew.exchange.offering import are_offerable, taken
+from clew.exchange.own_model import own_author
 from clew.exchange.thread import Thread, engine_at
 from clew.exchange.transport import Transport
+from clew.steps.chapters.allowance import Allowance
 from clew.store.records import Method, Origin
-from clew.wire.convert.tools import declared
+from clew.wire.requests import api_call_below, is_elsewhere
 
 __all__ = ["ClientKeeper", "wrap"]
 
 AnyClient = TypeVar("AnyClient")
-
-FORMAT_OF_PATH = {"/chat/completions": "openai_chat", "/responses": "openai_responses", "/v1/messages": "anthropic"}
-GEMINI_PATH = re.compile(r"/models/([^/:]+):(?:generate|streamGenerate)Content$")
-# The provider has the history, or its beginning, and it cannot be seen.
-ELSEWHERE = ("previous_response_id", "conversation", "thread", "cachedContent", "cached_content")
 
 log = logging.getLogger("clew")
 
@@ -107,6 +103,7 @@ class ClientKeeper:
         self._silent = ContextController(controller.engine, offer=False)  # for requests in which no tool can be offered
         self._silent.method = "auto"
         self._caller = Caller(self._sent, self._passable)
+        self._allowance = Allowance()  # of one client, one address and one key
         self._origin = origin
         self._plain = plain
 
@@ -137,23 +134,31 @@ class ClientKeeper:
 
     async def _ask(self, line: Transport, request: Any) -> Any:
         """What comes of a request; one that has no history goes out as it is."""
-        format, model = _format_of(request)
-        body = _read(request) if format else None
-        if format is None or body is None:
+        call = api_call_below(request.url.path) if request.method == "POST" else None
+        body = _read(request) if call and call.act == "answer" else None
+        if call is None or body is None:
             return await line.send(request)
-        if not body.get(wire.named(format).LIST) or any(map(body.get, ELSEWHERE)):
+        format, model = call.format, call.model
+        if not body.get(wire.named(format).LIST) or is_elsewhere(body):
             return await line.send(self._renamed(line, request, body))
         if model:
             line, body = GeminiLine(line, model), {"model": model, **body}
         silent = self._asides is not None and not self._may_offer(body, format)
         controller, asides = (self._silent, None) if silent else (self.controller, self._asides)
         by = served("", request.headers.multi_items()) if format == "anthropic" else ""
-        thread = Thread(controller, self.session, scope=self.scope, origin=self._origin, served=by)
+        own = own_author(line, request, format, body, self._allowance, request.url.host) if self._asks_own else None
+        if own and own.gives_way and isinstance(line, Blocking):
+            own = None  # what blocks cannot give way
+        thread = Thread(controller, self.session, scope=self.scope, origin=self._origin, served=by, own=own)
         try:
             return await Exchange(thread, asides, line, request, format, body, self._caller).run()
         except RAISED as error:
             failure = self._passable(error)
         raise failure
+
+    @property
+    def _asks_own(self) -> bool:
+        return self.engine.settings.author == "own"
 
     def _renamed(self, line: Transport, request: Any, body: Mapping[str, Any]) -> Any:
         """A request that goes on from a response by the name that its provider knows."""
@@ -167,32 +172,15 @@ class ClientKeeper:
         self.last = view
 
     def _may_offer(self, body: Mapping[str, Any], format: str) -> bool:
-        """Whether one answer comes, and now, and who calls a tool of clew's can mean no other."""
-        if not is_answered_once(body):
-            return False
-        try:
-            taken = sorted(filter(self.controller.is_ours, declared(body, format)))
-            if not self._always and (taken or not is_offerable(body, format)):
-                return False
-        except ClewError:  # what is wrong with it is its provider's to say
-            return False
-        if taken:
-            log.warning("a request has its own tools named %s: rename them, or do not offer clew's", ", ".join(taken))
-        return not taken
+        """Whether tools of clew's can join those of a body."""
+        own = self.controller.is_ours
+        if self._always and (names := taken(body, format, own)):
+            log.warning("a request has its own tools named %s: rename them, or do not offer clew's", ", ".join(names))
+        return are_offerable(body, format, own, self._always)
 
     def _passable(self, error: ClewError) -> ClewError:
         """The error as one that is of the SDK, too: any other it takes for a broken connection, and tries again."""
         return passable(error, self._plain)
-
-
-def _format_of(request: Any) -> tuple[str | None, str]:
-    """The format of a request that asks a model something, and the model that its path names."""
-    path = request.url.path
-    if request.method != "POST":
-        return None, ""
-    if found := GEMINI_PATH.search(path):
-        return "gemini", found[1]
-    return next((format for end, format in FORMAT_OF_PATH.items() if path.endswith(end)), None), ""
 
 
 def _read(request: Any) -> Mapping[str, Any] | None:

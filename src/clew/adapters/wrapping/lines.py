@@ -4,11 +4,13 @@ What happens is written with `await`. A blocking client waits inside of what is 
 its end in one go.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from importlib import import_module
 from typing import Any, TypeVar
 
-from clew.core.bridge import cross, run
+from clew.core.bridge import cross, on_loop, run
+from clew.core.threads import in_thread_of_its_own
 from clew.errors import BadRequest
 from clew.exchange.gemini import without_model
 from clew.exchange.transport import ENCODED, Chunks, Transport
@@ -73,6 +75,9 @@ class Blocking(_Library):
     async def work(self, work: Coroutine[Any, Any, T]) -> T:
         return run(work)
 
+    def beside(self) -> Callable[[Coroutine[Any, Any, T]], Coroutine[Any, Any, T]]:
+        return lambda work: in_thread_of_its_own(lambda: finish(work))
+
     def _streaming(self, chunks: Chunks, response: Any) -> Any:
         return type("Stream", (_Pulled, self.library.SyncByteStream), {})(chunks, response)
 
@@ -101,6 +106,10 @@ class Waiting(_Library):
 
     async def work(self, work: Coroutine[Any, Any, T]) -> T:
         return await cross(work)
+
+    def beside(self) -> Callable[[Coroutine[Any, Any, T]], Coroutine[Any, Any, T]]:
+        home = asyncio.get_running_loop()  # its connections belong to it
+        return lambda work: on_loop(home, work)
 
     def _streaming(self, chunks: Chunks, response: Any) -> Any:
         return type("Stream", (_Awaited, self.library.AsyncByteStream), {})(chunks, response)

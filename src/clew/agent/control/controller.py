@@ -18,8 +18,9 @@ from clew.core.view import View
 from clew.engine.append import Addition
 from clew.engine.cue import STATUS
 from clew.engine.engine import Engine, Request, body
-from clew.engine.pins import Back
 from clew.errors import Busy, ClewError, ToolError
+from clew.sessions.conversation import BLANK_SUMMARY, NOTHING_LEAVES, CompactEffect, Conversation, PinEffect
+from clew.sessions.methods import keep_method, kept_method
 from clew.steps import PRESETS
 from clew.steps.handoff import BEGUN
 from clew.store.records import Method
@@ -29,8 +30,6 @@ from clew.wire import detect
 from clew.wire.convert.extras import with_tail, with_tools
 from clew.wire.rules.binding import binds
 
-METHOD = "method"  # under which the store keeps the method of a session
-METHOD_SECONDS = 0.2  # for which a method that another process switched may be the old one
 TOOL_CHARACTERS = 8_000  # characters of what a tool gives back
 
 
@@ -119,13 +118,12 @@ class ContextController:
 
     async def save(self, scope: Scope, session: str) -> None:
         """Remember the method of a session."""
-        await self.engine.store.learn(scope, METHOD, session, {"method": self.method})
+        await keep_method(self.engine.store, scope, session, self.method)
 
     async def load(self, scope: Scope, session: str) -> None:
         """Take the method that a session was last used with, if it was."""
-        known = (await self.engine.store.learned(scope, METHOD)).get(session, {})
-        if known.get("method") in ("auto", "llm"):
-            self.method = known["method"]
+        if method := await kept_method(self.engine.store, scope, session):
+            self.method = method
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -182,47 +180,40 @@ class ContextController:
 
     async def _answer(self, view: View, name: str, given: Mapping[str, Any]) -> str:
         # Not what was said since: without a name, one who has said the same may have gone on meanwhile.
-        scope, branch, until = view.scope, view.branch, view.seq
+        one = Conversation.of(self.engine, view)
         match name, given:
             case "new_session", {"summary": str(summary)} if summary.strip():
                 return BEGUN
             case "new_session", _:
-                raise ToolError("the summary is blank: say what is done, what remains, and what you must not forget")
+                raise ToolError(BLANK_SUMMARY)
             case "recall", {"id": str(id)}:
                 lines, pattern = (str(given.get(key) or "") for key in ("lines", "pattern"))
-                said = whole(await self.engine.recall(scope, id, branch, until))
-                return framed(excerpt(said, id.strip(), lines, pattern, TOOL_CHARACTERS))
+                return framed(excerpt(whole(await one.recall(id)), id.strip(), lines, pattern, TOOL_CHARACTERS))
             case "search_history", {"query": str(text)}:
-                told = await self.engine.answer(scope, text, branch, TOOL_CHARACTERS, until)
-                return framed(told or "nothing was said about that")
+                return framed(await one.answer(text, TOOL_CHARACTERS) or "nothing was said about that")
             case "pin", {"id": str(id)}:
-                full = await self.engine.resolve(scope, id, branch, until)
-                ids = [n.id for n in await self.engine.store.originals(scope, full)]
-                off = bool(given.get("off"))
-                return _pinned(len(ids), off, await self.engine.pin(view, *ids, off=off))
+                return pinned(await one.pin([id], bool(given.get("off"))))
             case "summarize_context", _:
-                return await self._compact(view, str(given.get("focus") or ""))
+                return _compacted(await one.compact(str(given.get("focus") or ""), method="llm"))
             case "truncate_context", _:
-                return await self._compact(view, "", truncate=True)
+                return _compacted(await one.compact("", PRESETS["sliding"](), "llm"))
         raise ToolError(f"{name}: expected other arguments than {', '.join(given) or 'none'}")
 
-    async def _compact(self, view: View, focus: str, truncate: bool = False) -> str:
-        step = PRESETS["sliding"]() if truncate else None
-        before = await self.engine.expected(view)
-        after = await self.engine.compact(view, focus, step, "llm")
-        if after is view:
-            return "There is nothing that could leave the window."
-        return f"Done: {before:,} tokens became {await self.engine.expected(after):,}. What left can be recalled."
+
+def _compacted(done: CompactEffect) -> str:
+    if not done.changed:
+        return NOTHING_LEAVES
+    return f"Done: {done.before:,} tokens became {done.after:,}. What left can be recalled."
 
 
-def _pinned(count: int, off: bool, back: Back) -> str:
-    """What a pin comes to, in words."""
-    if off:
-        return f"No longer pinned: {count} items. They leave the window when it is next compacted."
-    told = f"Pinned: {count} items."
-    if back.ids:
-        told += f" {len(back.ids)} were out of view: from the next request on they are quoted there, whole"
-        told += f" ({back.tokens:,} tokens)."
+def pinned(done: PinEffect) -> str:
+    """What a pin came to, in words for a model."""
+    if done.off:
+        return f"No longer pinned: {len(done.items)} items. They leave the window when it is next compacted."
+    told = f"Pinned: {len(done.items)} items."
+    if done.quoted:
+        told += f" {done.quoted} were out of view: from the next request on they are quoted there, whole"
+        told += f" ({done.tokens:,} tokens)."
     return told
 
 

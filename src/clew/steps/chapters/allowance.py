@@ -2,13 +2,18 @@
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 STRIKES = 2  # failures in a row that open the breaker
 COOLDOWN = 60.0  # seconds it then stays open, twice as long each time
 LONGEST_PAUSE = 3_600.0
 HOUR = 3_600.0
+
+
+def may_ask_own(env: Mapping[str, str]) -> bool:
+    """Whether the model of a conversation may be asked to write of it, as far as the environment says."""
+    return env.get("CLEW_SUMMARY_MODEL", "").strip() in ("", "own")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,10 @@ class Allowance:
         if len(self._spent) >= self.limits.hourly_calls or hourly + more > self.limits.hourly_tokens:
             return "budget of the hour"
         return ""
+
+    def pause(self, seconds: float = COOLDOWN) -> None:
+        """The provider is busy: nobody is asked for a while."""
+        self._until = max(self._until, self.now() + seconds)
 
     def begin(self, tokens: int) -> None:
         """A call is made: it counts, whether an answer comes or not."""

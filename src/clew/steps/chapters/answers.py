@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Literal, NamedTuple, get_args
 
 from clew.steps.chapters.language import language_of
@@ -11,6 +11,7 @@ from clew.steps.chapters.model import Reply
 Flaw = Literal["empty", "reasoning only", "tool call", "garbage", "too long", "too short", "language", "echo"]
 FLAWS: tuple[Flaw, ...] = get_args(Flaw)
 
+LEAST_LINE = 20  # characters of a line that may not stand twice: shorter ones are headings, and answers
 REPEATED = 4  # times the same line
 CIRCLES = 0.3  # of the lines, said so often: it is going round in circles
 LEAST_SHARE = 1 / 8  # of the size that was asked for, where there is that much to tell
@@ -98,6 +99,13 @@ def rambles(text: str) -> bool:
         return True
     odd = sum(c == "\ufffd" or (c < " " and c not in "\n\t\r") for c in text)
     return odd * 50 > len(text)
+
+
+def untold(text: str, told: Container[str]) -> str:
+    """A text without the lines that stand in view already; whole, if that were nothing."""
+    lines = text.splitlines()
+    kept = [line for line in lines if len(line.strip()) < LEAST_LINE or line.strip() not in told]
+    return "\n".join(kept) if any(len(line.strip()) >= LEAST_LINE for line in kept) else text
 
 
 def first_lines(text: str, most: int) -> str:

@@ -3,14 +3,15 @@
 import asyncio
 import logging
 from collections import Counter as Tally
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace as with_
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from clew import events
 from clew.core.items import Scope
 from clew.core.view import View
+from clew.errors import StoreError
 from clew.events import Listener, tell
 from clew.facts.chapters import Chapter, Written
 from clew.steps.chapters.author import Author, ReaderKnows
@@ -25,8 +26,6 @@ LEAST_UNREAD = 400  # tokens that nobody has written of: for less, no model is a
 UNREAD_SHARE = 0.3  # of what will be folded: if most of it has been told, the rest can wait for the next time
 
 BranchKey = tuple[Scope, str]  # a scope and a branch in it
-# Writes chapters to the log; gives back those whose branch it does not know yet.
-ChapterKeeping = Callable[[Scope, str, Sequence[Chapter]], Awaitable[Sequence[Chapter]]]
 
 
 class Wanted(NamedTuple):
@@ -48,10 +47,14 @@ def wanted(view: View, target: Target, chapters: Sequence[Chapter], size: int) -
 
 async def written_of(author: Author, want: Wanted, focus: str = "", after: View | None = None) -> Written:
     """What an author writes of all that is wanted."""
-    titles = [block.texts[-1] for block, _ in blocks(want.view).values()]
+    before = [block for block, _ in blocks(want.view).values()]
+    titles = [block.texts[-1] for block in before]
+    told = {line.strip() for block in before for line in block.texts[block.level].splitlines()}
     found = list[Written]()
     for asked in want.asked:
-        known = ReaderKnows((*titles, *(c.texts[-1] for one in found for c in one.chapters)), want.view.frame, after)
+        new = [chapter.texts for one in found for chapter in one.chapters]
+        lines = told.union(line.strip() for texts in new for line in texts[0].splitlines())
+        known = ReaderKnows((*titles, *(texts[-1] for texts in new)), frozenset(lines), want.view.frame, after)
         found.append(await author.write(asked, known, focus))
     costs = [one.cost for one in found]
     return Written(
@@ -64,14 +67,27 @@ async def written_of(author: Author, want: Wanted, focus: str = "", after: View 
     )
 
 
+class ChapterLog(Protocol):
+    """The log that chapters are kept in."""
+
+    def alone(self, scope: Scope, branch: str) -> AbstractAsyncContextManager[None]:
+        """A turn in which nobody else asks for chapters of a branch, in no process."""
+
+    async def chapters(self, scope: Scope, branch: str) -> Sequence[Chapter]:
+        """Those that it has, whoever had them written."""
+
+    async def keep(self, scope: Scope, branch: str, chapters: Sequence[Chapter]) -> Sequence[Chapter]:
+        """Write chapters; gives back those whose branch it does not know yet."""
+
+
 class Asking:
     """The chapters that are being written, for one branch at a time each."""
 
-    def __init__(self, author: Author, listeners: Sequence[Listener], keep: ChapterKeeping) -> None:
-        self.author = author
+    def __init__(self, log: ChapterLog, listeners: Sequence[Listener]) -> None:
+        self._log = log
         self._listeners = listeners
-        self._keep = keep
         self._tasks: dict[BranchKey, asyncio.Task[None]] = {}
+        self._giving_way = set[BranchKey]()
         self._unwritten: dict[BranchKey, Sequence[Chapter]] = {}  # of a branch that the log does not know yet
         self.declined: Tally[tuple[Scope, str, str]] = Tally()  # by scope, model and fault, since somebody last asked
 
@@ -82,18 +98,34 @@ class Asking:
         """Finished chapters of a branch that the log does not know yet."""
         return self._unwritten.get(key, ())
 
-    def begin(self, key: BranchKey, want: Wanted, after: View | None = None) -> None:
+    def begin(self, key: BranchKey, author: Author, want: Wanted, after: View | None = None) -> None:
         """Have a model write of what will be folded soon."""
         if key not in self._tasks:
-            task = asyncio.create_task(self._write(key, want, after), name=f"clew chapter {key[1]}")
+            task = asyncio.create_task(self._write(key, author, want, after), name=f"clew chapter {key[1]}")
             self._tasks[key] = task
-            task.add_done_callback(lambda _: self._tasks.pop(key, None))
+            self._giving_way |= {key} if author.gives_way else set()
+            task.add_done_callback(lambda _: self._ended(key))
 
-    async def _write(self, key: BranchKey, want: Wanted, after: View | None) -> None:
+    def _ended(self, key: BranchKey) -> None:
+        self._tasks.pop(key, None)
+        self._giving_way.discard(key)
+
+    async def _write(self, key: BranchKey, author: Author, want: Wanted, after: View | None) -> None:
         try:
-            written = await written_of(self.author, want, after=after)
+            async with self._log.alone(*key):
+                await self._written(key, author, want, after)
+        except StoreError as error:  # another process has been asking for long, or the log cannot be written
+            self.tell(key, want.view.seq, Written(model=author.name, faults=(type(error).__name__,)))
+
+    async def _written(self, key: BranchKey, author: Author, want: Wanted, after: View | None) -> None:
+        told = {id for chapter in await self._log.chapters(*key) for id in chapter.ids}
+        asked = tuple(one for one in want.asked if not any(node.id in told for node in one.nodes))
+        if not asked:  # another process had it written: it is paid for once
+            return
+        try:
+            written = await written_of(author, want._replace(asked=asked), after=after)
         except Exception as error:  # nobody waits for this, so nobody would hear of it
-            written = Written(model=self.author.name, faults=(type(error).__name__,))
+            written = Written(model=author.name, faults=(type(error).__name__,))
         try:
             await self.keep(key, written)
         except Exception as error:
@@ -103,7 +135,7 @@ class Asking:
     async def keep(self, key: BranchKey, written: Written) -> None:
         """Write chapters to the log; where it does not know their branch yet, they are used from memory."""
         self._unwritten.pop(key, None)
-        if written.chapters and (left := await self._keep(*key, written.chapters)):
+        if written.chapters and (left := await self._log.keep(*key, written.chapters)):
             self._unwritten[key] = left
 
     def tell(self, key: BranchKey, seq: int, written: Written) -> None:
@@ -120,6 +152,12 @@ class Asking:
             sizes = nodes, len(written.chapters), len(written.left_out), written.spent
             found.append(events.Drafted(*at, written.model, *sizes, cost=written.cost))
         tell(self._listeners, found)
+
+    def give_way(self) -> None:
+        """End what is asked of authors that are asked only while nothing else is."""
+        for key in [*self._giving_way]:
+            if task := self._tasks.get(key):
+                task.get_loop().call_soon_threadsafe(task.cancel)
 
     async def settle(self, key: BranchKey, seconds: float) -> None:
         """Wait for a chapter, but not for long."""

@@ -13,6 +13,7 @@ class ReaderKnows(NamedTuple):
     """What a reader of the chapter will know anyway, and what an author may use."""
 
     titles: Sequence[str] = ()  # what earlier chapters tell, a line each
+    told: frozenset[str] = frozenset()  # the lines that earlier chapters have in view
     frame: Frame | None = None  # the system prompt and the tools of the conversation
     after: View | None = None  # a request that shows all of it and was just sent: its model has that in its cache
 
@@ -30,6 +31,10 @@ class Author(Protocol):
     @property
     def size(self) -> int:
         """Tokens that one chapter may take."""
+
+    @property
+    def gives_way(self) -> bool:
+        """Whether it may be asked only while nothing else is."""
 
     def refusal(self) -> str:
         """Why nobody may be asked now; empty if somebody may."""

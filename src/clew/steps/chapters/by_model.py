@@ -6,6 +6,7 @@ Whatever goes wrong, a turn goes on: what no model wrote of is told by code.
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from clew import catalog
 from clew.catalog.cost import cost
@@ -47,6 +48,7 @@ class ByModel:
     prompt: str = ""  # instead of the one that ships
     seconds: float = SECONDS  # for one answer
     allowance: Allowance = field(default_factory=Allowance)
+    gives_way: bool = False  # to whatever else its server is asked: it has one answer at a time
     progress: Callable[[int, int], None] | None = None  # hears which part of how many is about to be read
 
     def __repr__(self) -> str:
@@ -132,6 +134,8 @@ class _Work:
         if fault := await self._answered(prompt, nodes, size, asked):
             self.faults.append(fault)
             allowance.fail(AUTH if fault == "auth" else 1)
+            if fault == "busy":
+                allowance.pause()
         else:
             allowance.succeed()
 
@@ -148,7 +152,8 @@ class _Work:
             return type(error).__name__
         spent, price = self._pay(reply)
         try:  # in a thread: it may be long
-            wrong, chapter, left_out = await asyncio.to_thread(self._read, reply, nodes, size, asked)
+            read = partial(self._read, reply, nodes, size, asked, prompt.after is not None)
+            wrong, chapter, left_out = await asyncio.to_thread(read)
         except Exception as error:  # whatever a model writes, a chapter is never worth a turn
             return type(error).__name__
         self.left_out += left_out
@@ -157,14 +162,17 @@ class _Work:
         return wrong
 
     def _read(
-        self, reply: Reply, nodes: Sequence[Node], size: int, asked: str
+        self, reply: Reply, nodes: Sequence[Node], size: int, asked: str, follows: bool
     ) -> tuple[str, Chapter | None, tuple[LeftOut, ...]]:
         """What is wrong with a reply, or the chapter that it is."""
         source = sum(self.counter.item(n.item) for n in nodes)
         if wrong := answers.flaw(reply, source, size, asked, self.language, self.counter.text):
             return wrong, None, ()
-        vouching = Vouching(nodes, "\n".join((frame_text(self.known.frame), *self.known.titles)))
-        found = [vouching.vouch(text) for text in answers.lengths(reply).texts]
+        own = {n.id for n in nodes}
+        around = [n for n in self.known.after.nodes if n.id not in own] if follows and self.known.after else []
+        vouching = Vouching(nodes, "\n".join((frame_text(self.known.frame), *self.known.titles)), around)
+        told = (answers.untold(text, self.known.told) for text in answers.lengths(reply).texts)
+        found = [vouching.vouch(text) for text in told]
         full = found[0]
         left_out = tuple(full.left_out)
         if full.tokens >= MANY_TOKENS and full.unfound > UNFOUND_SHARE * full.tokens:

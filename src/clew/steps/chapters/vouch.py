@@ -119,13 +119,16 @@ class Vouching:
     """The originals of one stretch, as evidence; made once, for each length of its text.
 
     `beside` is what stands beside the history, such as the system prompt: its date, folder and names are no inventions.
+    Nor is what the model was shown `around` the stretch.
     """
 
-    def __init__(self, nodes: Sequence[Node], beside: str = "") -> None:
-        self._items = [node.item for node in nodes if node.item.kind != "summary"]
+    def __init__(self, nodes: Sequence[Node], beside: str = "", around: Sequence[Node] = ()) -> None:
+        shown = [node.item for node in (*nodes, *around)]
+        self._items = [item for item in shown if item.kind != "summary"]
         self._texts = [said_by(item.text, item.name if item.kind == "call" else "") for item in self._items]
         self._beside = beside
-        self._originals = Originals(self._texts, beside)
+        told = (node.item.text for node in around if node.item.kind == "summary")  # vouched for when it was written
+        self._originals = Originals(self._texts, "\n".join((beside, *told)))
         self._results = {n for n, item in enumerate(self._items) if voice_of(item) == "result"}
 
     def vouch(self, text: str) -> Vouched:

@@ -114,17 +114,17 @@ class StrictProvider:
         if wanted is None:
             format = speaker(asked)
             return _failed(ProviderTurn(format), faults.told(404, format, words=f"Invalid URL (POST {asked.path})"))
-        format = wanted.format
+        format = wanted.call.format
         body = _read(asked.raw)
-        if body is not None and wanted.model:
-            body = {**body, "model": wanted.model}
+        if body is not None and wanted.call.model:
+            body = {**body, "model": wanted.call.model}
         blocks = list(prompt(counts.counted(body or {})))
         heard, number = self._hear(asked, wanted, body or {}, blocks)
         turn = ProviderTurn(format, heard.body, spent=heard.spent, number=number, listed=not wanted.events)
         fault = faults.unreadable(format) if body is None else self._refusal(turn, heard, wanted)
         if fault:
             return _failed(turn, fault)
-        if wanted.act == "count":
+        if wanted.call.act == "count":
             return _told(turn, [rawjson.dumps(counts.told(format, turn.spent.input))], streamed=False)
         window = self.models.get(turn.model, self.window)
         if fault := faults.too_long(turn.body, format, turn.spent.input, window):
@@ -148,17 +148,21 @@ class StrictProvider:
             return _told(turn, gemini.listed(turn, fault), streamed=True, kind="application/json; charset=UTF-8")
         if heard.streamed:
             return _told(turn, shape.stream(turn, fault), streamed=True)
-        whole = responses.compacted(turn) if wanted.act == "compact" else shape.whole(turn)
+        whole = responses.compacted(turn) if wanted.call.act == "compact" else shape.whole(turn)
         return _told(turn, [rawjson.dumps(whole)], streamed=False)
 
     def _hear(
         self, asked: ServedRequest, wanted: Route, body: ProviderBody, blocks: list[CachedBlock]
     ) -> tuple[HeardRequest, int]:
         whole = b"".join(text for text, _ in blocks)
-        streamed = body.get("stream") is True and wanted.act == "answer" if wanted.streams is None else wanted.streams
+        streamed = (
+            body.get("stream") is True and wanted.call.act == "answer"
+            if wanted.call.streamed is None
+            else wanted.call.streamed
+        )
         whose = (asked.path, str(body.get("model")), self.conversation(body))
         with self._lock:
-            spent = self._cache.read(blocks, marked=wanted.format == "anthropic")
+            spent = self._cache.read(blocks, marked=wanted.call.format == "anthropic")
             wire = (asked.path, asked.query, asked.headers, asked.raw)
             heard = HeardRequest(*wire, body, spent, streamed, whole, self._newest.get(whose))
             self._newest[whose] = heard
@@ -166,7 +170,7 @@ class StrictProvider:
             return heard, len(self.heard)
 
     def _refusal(self, turn: ProviderTurn, heard: HeardRequest, wanted: Route) -> ProviderFault | None:
-        if fault := faults.amiss(turn.body, heard.headers, heard.query, turn.format, wanted.act == "count"):
+        if fault := faults.amiss(turn.body, heard.headers, heard.query, turn.format, wanted.call.act == "count"):
             return fault
         if self.models and turn.model not in self.models:
             return faults.told(404, turn.format, turn.model)

@@ -1,19 +1,24 @@
-"""The turns of a conversation: what was said, sent, cached and paid, with its compactions among them."""
+"""A conversation as it went: its calls with what they took, and what was asked with what was done for it."""
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from clew.clients.voices import typed
 from clew.core.caches import Recent
-from clew.core.items import Scope
+from clew.core.items import Node, Scope
 from clew.engine.engine import Engine
 from clew.sessions.bill import CallBill
 from clew.sessions.totals import wholes
+from clew.store.protocol import Store
 from clew.store.records import Call, Session, StoreState
+from clew.store.trace import Fold
 
 TURNS_AT_ONCE = 200  # turns that are loaded at once
 POINTS = 1_500  # of a chart: more than a screen has
 REMEMBERED_TIMELINES = 4
+READ_ITEMS = 200  # items that are read at a time
 
 
 class TurnRow(NamedTuple):
@@ -55,11 +60,12 @@ class Timelines:
         """All turns of a branch."""
         key = scope, branch, await self._engine.store.state(scope, branch)
         if (found := self._known.get(key)) is None:
-            found = self._known[key] = await _read(self._engine, scope, branch)
+            found = self._known[key] = await read_timeline(self._engine, scope, branch)
         return found
 
 
-async def _read(engine: Engine, scope: Scope, branch: str) -> Timeline:
+async def read_timeline(engine: Engine, scope: Scope, branch: str) -> Timeline:
+    """All turns of a branch, from the log."""
     calls = await engine.store.calls(scope, branch)
     own = sorted(await engine.store.sessions(scope, branch), key=lambda s: (s.seq, s.number))
     began: dict[int, tuple[Session, ...]] = {}
@@ -72,13 +78,13 @@ async def _read(engine: Engine, scope: Scope, branch: str) -> Timeline:
     return Timeline(calls, began, [place for place, those in began.items() for _ in those])
 
 
-async def turns(engine: Engine, scope: Scope, found: Timeline, start: int, stop: int) -> list[TurnRow]:
+def turns(engine: Engine, found: Timeline, start: int, stop: int) -> list[TurnRow]:
     """Some of the turns, the newest first."""
     rows = []
     for at in range(min(stop, len(found.calls)) - 1, max(0, start) - 1, -1):
         call = found.calls[at]
         prices = engine.limits.windows.prices(call.model)
-        rows.append(TurnRow(at + 1, call, CallBill.of(call, prices), found.began.get(at, ())))
+        rows.append(TurnRow(at + 1, call, CallBill.of(at + 1, call, prices), found.began.get(at, ())))
     return rows
 
 
@@ -101,3 +107,63 @@ async def chart(engine: Engine, scope: Scope, branch: str, found: Timeline) -> d
 
 def _largest(values: Sequence[int | None]) -> int | None:
     return max((value for value in values if value is not None), default=None)
+
+
+# --- what was asked, and what was done for it -------------------------------------------------------------------------
+
+
+class AskedRequest(NamedTuple):
+    """A request of the user's, with what was called for it until the next one."""
+
+    place: int  # among all that was said, from 1
+    node: Node
+    text: str
+    work: Counter[str]  # tools, by how often they were called
+    at: float | None  # when it was sent; None: nobody knows
+
+
+class FoldedHistory(NamedTuple):
+    """A compaction, with the tokens of the calls before and after it."""
+
+    place: int  # of the item that it came before, from 1
+    session: Session | None  # that it began
+    was: int
+    now: int
+    at: float | None
+
+
+Happening = AsyncIterator[AskedRequest | FoldedHistory]
+
+
+async def happenings(store: Store, scope: Scope, branch: str, before: int | None = None) -> Happening:
+    """What happened on a branch, or before an item of it, the newest first."""
+    trace = await store.load(scope, branch)
+    own = {s.id: s for s in await store.sessions(scope, branch)}
+    calls = await store.calls(scope, branch)
+    # Session files are read later than they are written: when their requests were made is not known.
+    is_dated = min(own.values(), key=lambda s: s.number).cause != "import"
+    stop = len(trace.said) if before is None else max(0, min(before - 1, len(trace.said)))
+    folds = {fold.said: fold for fold in trace.folds if fold.said <= stop}
+    if before is None and stop in folds:
+        yield _folded(folds[stop], own, calls, is_dated)
+    work: Counter[str] = Counter()
+    for end in range(stop, 0, -READ_ITEMS):
+        begin = max(0, end - READ_ITEMS)
+        nodes = await store.nodes(scope, [place.id for place in trace.said[begin:end]])
+        for place in range(end - 1, begin - 1, -1):
+            node = nodes[trace.said[place].id]
+            if node.item.kind == "call":
+                work[node.item.name] += 1
+            if text := typed(node.item):
+                at = next((call.at for call in calls if call.said > place), None) if is_dated else None
+                yield AskedRequest(place + 1, node, text, work, at)
+                work = Counter()
+            if place in folds:
+                yield _folded(folds[place], own, calls, is_dated)
+
+
+def _folded(fold: Fold, sessions: Mapping[str, Session], calls: Sequence[Call], is_dated: bool) -> FoldedHistory:
+    began = sessions.get(fold.session)
+    was = next((c.predicted for c in reversed(calls) if c.seq < fold.seq), 0)
+    now = next((c.predicted for c in calls if c.seq > fold.last), 0)
+    return FoldedHistory(fold.said + 1, began, was, now, began.at if began and is_dated else None)
