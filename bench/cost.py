@@ -17,7 +17,7 @@ from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
-from benchmark.caches import Automatic, Marked, total
+from benchmark.caches import Automatic, Cache, Marked, total
 from benchmark.corpus import Corpus
 from benchmark.dollars import Session, replay
 from benchmark.driven import NAMES, driven
@@ -163,7 +163,7 @@ def priced(job: tuple[Path, int, int, str]) -> Row:
     session = material(folder, window)[number]
     meter = meter_of()
     target = Target.of(Budget(window), meter)
-    caches = Marked(meter), Automatic(meter)
+    caches: tuple[Cache, ...] = Marked(meter), Automatic(meter)
     calls: list[list[Spent]] = [[], []]
     views = list[int]()
 
@@ -228,11 +228,11 @@ def main() -> int:
             jobs = [(given.data, window, n, way) for n in range(many) for way in ways]
             for done, row in enumerate(pool.map(priced, jobs, chunksize=len(ways))):
                 rows.append(row)
+                if given.json:
+                    given.json.write_text(json.dumps(rows))
                 print(f"{window}: {done + 1} of {len(jobs)}", end="\r", file=sys.stderr)
             print(file=sys.stderr)
             print("\n".join(told([row for row in rows if row["window"] == window], ways)), flush=True)
-            if given.json:
-                given.json.write_text(json.dumps(rows))
     return 0
 
 
@@ -242,9 +242,9 @@ def told(rows: Sequence[Row], ways: Sequence[str]) -> Iterator[str]:
     many = len({row["session"] for row in rows})
     yield f"window {rows[0]['window']:,}: {many} sessions, {len(over)} overflow"
     yield f"{'':22}" + "".join(f"{name[:17]:>18}" for name in LISTS) + "  folds client  view"
-    for part, those in (("fit", lambda row: row["session"] not in over), ("overflow", lambda r: r["session"] in over)):
+    for part, is_over in (("fit", False), ("overflow", True)):
         for way in ways:
-            some = [row for row in rows if row["way"] == way and those(row)]
+            some = [row for row in rows if row["way"] == way and (row["session"] in over) is is_over]
             if some:
                 sums = "".join(f"{sum(row['dollars'][name] for row in some):18.2f}" for name in LISTS)
                 folds, client = (sum(row[key] for row in some) for key in ("folds", "client"))
