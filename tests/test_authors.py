@@ -257,3 +257,13 @@ async def test_a_question_after_the_live_request() -> None:
     assert isinstance(written.chapters[0], Chapter)
     await write(model).write(asked(), ReaderKnows(after=view))
     assert model.prompts[1].after is None, "not all of it is in that request"
+
+
+async def test_a_line_that_stands_in_view_already_is_not_told_again() -> None:
+    told = "The person asked to speed up the export and never to touch the billing tables."
+    (chapter,) = (await write(ScriptedModel([GOOD])).write(asked(), ReaderKnows(told=frozenset([told])))).chapters
+    assert [told in text for text in chapter.texts] == [False] * 3
+    assert len(chapter.texts[0].splitlines()) == 2
+    everything = frozenset(line.strip() for line in GOOD.splitlines())
+    (chapter,) = (await write(ScriptedModel([GOOD])).write(asked(), ReaderKnows(told=everything))).chapters
+    assert told in chapter.texts[0], "rather twice than nothing at all"

@@ -15,7 +15,7 @@ from clew.wire import check
 from clew.wire.formats import named
 from recalling.sessions import SHAPES, Pair, asked, notes, prepared, request
 
-FACT = Pair("result", "The lighthouse keeper Quillon wants 47 lamps.", "47 lamps", "How many lamps for Quillon?")
+FACT = Pair("result", "The lighthouse keeper Quillon wants lamps of brass.", "of brass", "Which lamps for Quillon?")
 EVERY = pytest.mark.parametrize("client", SHAPES.values(), ids=list(SHAPES))
 WINDOW = 64_000
 
@@ -67,7 +67,7 @@ async def test_it_stays_while_the_agent_works_on_it(client: str, tmp_path: Path)
     engine = Engine(store, Budget(window=WINDOW), Settings())
     made.ask(FACT.question)
     first = clew.body(await engine.prepare(request(made)))
-    made.answer("47.")
+    made.answer("Brass.")
     made.ask("Thank you.")
     view = await engine.prepare(request(made))
     [note] = notes(view)

@@ -342,11 +342,11 @@ def test_what_cannot_be_read_is_told_with_its_place(machine: Machine, text: byte
 
 
 def test_what_is_right_alone_can_be_wrong_together(machine: Machine) -> None:
-    machine.user("[budget]\nlow = 0.8\nreserve = 9000\n[models.small]\nwindow = 8000\n")
+    machine.user("[budget]\nlow = 0.8\nreserve = 8000\n[models.small]\nwindow = 8000\n")
     assert machine.problems(CLEW_BUDGET_HIGH="0.6") == (
         "budget.low is 0.8 (user file ~/.config/clew/config.toml) and budget.high is 0.6 (environment "
         "CLEW_BUDGET_HIGH); low must not be above high",
-        "budget.reserve is 9000 (user file ~/.config/clew/config.toml) and models.small.window is 8000 (user file "
+        "budget.reserve is 8000 (user file ~/.config/clew/config.toml) and models.small.window is 8000 (user file "
         "~/.config/clew/config.toml); the reserve must leave room in the window",
     )
     assert issubclass(BadConfig, BadRequest)

@@ -11,6 +11,7 @@ from clew.gateway.settings import GatewaySettings
 from clew.testing import Answer, StrictProvider
 from clew.wire.formats import named
 from serving import Served, serving
+from test_gateway_clients import ASKS, Playing
 
 WINDOW = 8_000
 CODEX = {"originator": "codex_cli_rs", "chatgpt-account-id": "0b1c", "user-agent": "codex_cli_rs/0.90"}
@@ -109,3 +110,45 @@ def test_with_a_key_and_consent_its_model_is_asked(who: str) -> None:
 def test_without_consent_nothing_is_asked(settings: dict[str, Any]) -> None:
     with gateway(**settings) as served:
         assert talk(served, KEYS["Claude Code"], "/v1/messages") == 0
+
+
+@pytest.mark.parametrize("name", ["claude-2.1.325", "codex"])
+@pytest.mark.parametrize("mode", ["prevent", "answer", "pass"])
+async def test_what_a_clients_own_model_writes_is_the_chapter(name: str, mode: Any) -> None:
+    """With code's part behind it, but where it is passed on; clew asks nothing itself."""
+    said = list[str]()
+
+    def write(body: dict[str, Any]) -> Answer:
+        if not ASKS.search(asked := json.dumps(body)):
+            return Answer("Go on.")
+        found = [*dict.fromkeys(re.findall(r"amber[\w-]*", asked))][:9]
+        said.append("\n".join(f"The work goes on with {one}, as was said before." for one in found))
+        return Answer(f"<summary>\n{said[-1]}\n</summary>")
+
+    settings = GatewaySettings(compaction=mode, summary="own")
+    with serving(provider=StrictProvider(write, window=200_000), window=200_000, settings=settings) as served:
+        playing = Playing(served, name, turns=16)
+        playing.run()
+        assert playing.asked >= len(said) >= 1
+        assert playing.answered == 0, "its model wrote each of them"
+        assert not any(is_question(heard.body) for heard in served.provider.heard)
+        last = served.provider.heard[-1].body
+        texts = json.dumps(last, ensure_ascii=False).encode().decode("unicode_escape")
+        assert said[-1].splitlines()[0] in texts
+        assert ("work log" in texts) is (mode != "pass")
+        store = served.gateway.engine.store
+        branches = {session.branch for session in await store.sessions("default")}
+        chapters = [one for branch in branches for one in (await store.load("default", branch)).chapters]
+        assert {one.answer.strip() for one in chapters} >= {said[-1].strip()}
+
+
+async def test_where_its_model_cannot_write_code_answers() -> None:
+    def fail(body: dict[str, Any]) -> Answer:
+        return Answer(status=500) if ASKS.search(json.dumps(body)) else Answer("Go on.")
+
+    settings = GatewaySettings(summary="own")
+    with serving(provider=StrictProvider(fail, window=200_000), window=200_000, settings=settings) as served:
+        playing = Playing(served, "claude-2.1.325", turns=16)
+        playing.run()
+        assert playing.asked
+        assert "work log" in playing.summary

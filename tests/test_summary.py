@@ -66,8 +66,7 @@ The user: Make the export faster. Never touch the billing tables. Keep the tests
 - The root cause is the empty cache. I'll use an LRU cache of 512 entries.
   * edited src/export/rates.py: `a` became `b`; `pytest tests/test_export.py` now went well after the change to \
 src/export/rates.py: 14 passed in 1.9s; ran `npm run dev &` (left running): started, pid 4711; \
-`psql -c 'select 1'` FAILED: psql: error: connection to server at port 5433 failed
-  * looked at README.md
+`psql -c 'select 1'` FAILED: psql: error: connection to server at port 5433 failed; looked at README.md
 
 How things stood here:
 The user's rules, in their words; where two differ the later one holds:

@@ -240,5 +240,6 @@ async def test_alone_compressing_blocks_the_loop(provide: Any, agent: Any, model
     assert set(await is_free(theirs, provide, agent, model)) == {False}
 
 
+@pytest.mark.usefixtures("as_shipped")
 async def test_with_clew_it_is_awaited(provide: Any, agent: Any, model: Any) -> None:
     assert set(await is_free(ours, provide, agent, model)) == {True}

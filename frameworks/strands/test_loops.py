@@ -16,6 +16,8 @@ from clew.adapters.strands import Clew, SummarizingConversationManager, hosted
 from clew.steps.chapters.model import Prompt
 from clew.testing import Answer, StrictProvider
 
+pytestmark = pytest.mark.usefixtures("as_shipped")
+
 
 class Watched(AnthropicModel):
     """A model that remembers which of its clients was used on which loop."""
@@ -36,12 +38,6 @@ class Watched(AnthropicModel):
         for client, loop in self.used:
             loops.setdefault(id(client), set()).add(id(loop))
         return sum(len(of) > 1 for of in loops.values())
-
-
-@pytest.fixture(autouse=True)
-def as_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its own model is asked, as it is where nobody says otherwise."""
-    monkeypatch.delenv("CLEW_SUMMARY_MODEL")
 
 
 def noting(body: dict[str, Any]) -> Answer:

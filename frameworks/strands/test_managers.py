@@ -1,3 +1,5 @@
+import re
+
 """Our conversation managers in the place of Strands' own: the same where nothing is wanted, better where it is."""
 
 import logging
@@ -244,12 +246,16 @@ def test_a_summariser_that_fails_loses_nothing(bad: Answer, provide: Any, agent:
     assert "host1.example" in "".join(texts(main.heard[-1].body))  # code wrote the summary
 
 
+@pytest.mark.usefixtures("as_shipped")
 def test_the_auxiliary_model_writes_by_the_users_prompt(provide: Any, agent: Any, model: Any) -> None:
-    written = "\n".join(f"host{n}.example has port {9000 + n}." for n in range(1, 4)) + "\nMallory lives in Atlantis-7."
-    main, aux = provide([Answer("Noted.")]), provide([Answer(written)])
-    manager = ours.SummarizingConversationManager(
-        summarization_system_prompt="Mind the ports.", engine="clew.db", proactive_compression=True
-    )
+
+    def write(body: Any) -> Answer:
+        hosts = dict.fromkeys(re.findall(r"host\d+\.example has port \d+", str(body)))
+        return Answer("\n".join(f"{host}." for host in hosts) + "\nMallory lives in Atlantis-7.")
+
+    main, aux = provide([Answer("Noted.")]), provide(write)
+    told = {"preserve_recent_messages": 2, "summarization_system_prompt": "Mind the ports."}
+    manager = ours.SummarizingConversationManager(**told, engine="clew.db", proactive_compression=True)
     talking = agent(main, conversation_manager=manager, aux_model=model(aux))
     for n in range(12):
         talking(f"Turn {n}: host{n}.example has port {9000 + n}. {LONG}")
@@ -263,6 +269,7 @@ def test_the_auxiliary_model_writes_by_the_users_prompt(provide: Any, agent: Any
     assert "Not found in the originals: Atlantis-7" in sent, "nobody said that"
 
 
+@pytest.mark.usefixtures("as_shipped")
 def test_an_agent_may_write_the_chapters_and_keeps_its_own_messages(provide: Any, agent: Any) -> None:
     told = "\n".join(f"In message {n} the user gave every detail of it." for n in range(50)) + "\nZorro-77 helped."
     writing = provide(lambda _: Answer(told), 100_000)

@@ -25,7 +25,7 @@ from clew.steps.chapters.author import Author
 from clew.steps.handoff import Handoff
 from clew.steps.protocol import Step
 from clew.steps.sealed import asks_to_compact
-from clew.steps.summarize import briefed, reads
+from clew.steps.summarize import aims, briefed, reads
 from clew.store.protocol import Store
 from clew.store.records import Cause, Method
 from clew.tokens.target import Target
@@ -184,7 +184,7 @@ class Compactor:
         near, chapters = aimed or bounds, self.chapters(scope, branch)
         near = _lower(near, GROWTH * bounds.room)  # until a model has written, more is said
         view = await self.with_originals(scope, view, near)
-        want = await in_thread(lambda: wanted(view, near, chapters, author.size))
+        want = await in_thread(lambda: wanted(*aims(self.settings.step, view, near), chapters, author.size))
         if want is None:
             return None
         would = await briefed(self.settings.step, chapters=chapters)(view, near)
@@ -284,7 +284,7 @@ class Compactor:
         aimed = part(target.at(rate), size)
         view = await self.with_originals(scope, branch.view, aimed)
         chapters = () if focus else self.chapters(scope, branch)
-        if want := await in_thread(lambda: wanted(view, aimed, chapters, author.size)):
+        if want := await in_thread(lambda: wanted(*aims(self.settings.step, view, aimed), chapters, author.size)):
             # The agent's own model has the view in its cache.
             written = await written_of(author, want, focus, view)
             await self.asking.keep(_key(scope, branch), written)

@@ -1,4 +1,7 @@
-"""The three calls a host makes: `prepare` before a model call, `observe` after it, `recall` on demand."""
+"""What a host and the faces ask of a log: views to send, what is recalled, and acts on a branch.
+
+A host needs three calls: `prepare` before a model call, `observe` after it, `recall` on demand.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_
@@ -58,7 +61,9 @@ class Engine:
         self.budget = budget
         self.listeners = tuple(settings.listeners)
         self.limits = ModelLimits(store, budget, settings.counter, settings.models, settings.servers)
-        self._compactor = Compactor(store, settings, StoredChapters(lambda: self._turns))
+        stored = StoredChapters(lambda: self._turns)
+        self.keep_chapters = stored.keep
+        self._compactor = Compactor(store, settings, stored)
         self._turns = Turns(store, self._compactor, self.limits, settings)
         self.unanswered = self._turns.unanswered
         self._additions = Appender(self._turns)

@@ -14,6 +14,7 @@ from clew.core import rawjson
 from clew.core.items import Frame, Item, Scope
 from clew.engine.engine import Engine
 from clew.errors import BadRequest, OverBudget, SecretFound, StoreError
+from clew.exchange.answers import AnswerReader
 from clew.exchange.exchange import Caller, Exchange, NotATurn
 from clew.exchange.gemini import with_model
 from clew.exchange.thread import warn
@@ -34,6 +35,7 @@ from clew.gateway.seals import Seals
 from clew.gateway.settings import GatewaySettings
 from clew.gateway.speakers import KnownConversation, NamedConversation, speaker
 from clew.gateway.upstreams import Upstreams, model_of
+from clew.recognition.proof import taken
 from clew.recognition.side_requests import SideRequest, side_request
 from clew.steps.chapters.by_model import ByModel
 from clew.store.waiting import patience
@@ -108,7 +110,8 @@ class ModelCalls:
         beside = self._hidden.beside(whose, given, call.format)
         if not beside or not beside[0].form:
             return await self._passed(line, outgoing)
-        reply = await self._compacted(asked, call, scope, who, beside)
+        words = await self._written(line, outgoing, call, beside[0]) if self._settings.summary == "own" else ""
+        reply = await self._compacted(asked, call, scope, who, beside, words)
         return reply or await self._overheard(await self._passed(line, outgoing), whose, beside)
 
     async def _fitted(
@@ -163,7 +166,8 @@ class ModelCalls:
 
     async def _overheard(self, reply: GatewayReply, whose: KnownConversation, beside: Beside) -> GatewayReply:
         try:
-            return await self._compactions.overheard(reply, whose.scope, whose.name, beside)
+            note = self._settings.summary == "own"
+            return await self._compactions.overheard(reply, whose.scope, whose.name, beside, note)
         except Exception as error:  # it is the model's own: what clew cannot do with it changes nothing
             warn("clew could not note whose summary it is", error)
             return reply
@@ -186,12 +190,32 @@ class ModelCalls:
 
     # --- compactions that clients ask for -----------------------------------------------------------------------------
 
+    async def _written(self, line: UpstreamLine, outgoing: Outgoing, call: ApiCall, side: SideRequest) -> str:
+        """What the client's own model writes for a client that compacts; nothing where it cannot, or only in a seal."""
+        if side.form == "item":
+            return ""
+        answered = await line.send(outgoing)
+        content = await line.read(answered)
+        reader = AnswerReader(call.format)
+        reader.hear(content)
+        reader.hear(b"")
+        spoken = reader.spoken() if answered.status_code < 400 else None
+        return taken(spoken.text, side.form) if spoken and spoken.stop in ("end", "length") else ""
+
     async def _compacted(
-        self, asked: GatewayRequest, call: ApiCall, scope: Scope, who: NamedConversation, beside: Beside
+        self,
+        asked: GatewayRequest,
+        call: ApiCall,
+        scope: Scope,
+        who: NamedConversation,
+        beside: Beside,
+        words: str = "",
     ) -> GatewayReply | None:
-        """The answer to a client that compacts; None where the model must give it."""
+        """The answer to a client that compacts, behind the words of its model; None where that must give it."""
         side, frame, _ = beside
-        text = await self._summary(scope, who.name, beside)
+        text = await self._summary(scope, who.name, beside, words)
+        if text is None and words:  # nobody knows whose it is: then it is the model's alone
+            text = words
         if text is None:
             return None
         streamed = bool(frame.body.get("stream")) if call.streamed is None else call.streamed
@@ -244,10 +268,10 @@ class ModelCalls:
         item = self.seals.sealed(scope, text)
         return own_answers.responses([item], frame.model, False, spent, "response.compaction")
 
-    async def _summary(self, scope: Scope, session: str | None, beside: Beside) -> str | None:
+    async def _summary(self, scope: Scope, session: str | None, beside: Beside, words: str = "") -> str | None:
         began = perf_counter()
         try:
-            text = await self._compactions.summary(scope, session, *beside)
+            text = await self._compactions.summary(scope, session, *beside, words=words)
         except BadRequest:  # its provider says what is wrong
             return None
         except Exception as error:

@@ -1,4 +1,4 @@
-"""A client's own compaction, answered from the log: no model is asked, and nothing is lost."""
+"""A client's own compaction, answered from the log: clew asks no model, and nothing is lost."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing, suppress
@@ -11,15 +11,20 @@ from clew.clients.voices import attached, passed_on, typed
 from clew.core import rawjson
 from clew.core.edits import NO_EDITS
 from clew.core.items import SHORT, Frame, Item, Node, Scope
+from clew.core.threads import in_thread
 from clew.core.view import Swap, View
 from clew.engine.engine import Engine, Request, body
 from clew.errors import Conflict, NotFound
 from clew.exchange.answers import AnswerReader
 from clew.exchange.transport import Chunks
+from clew.facts.chapters import Chapter
 from clew.gateway.http import GatewayReply
-from clew.gateway.quotes import Quotes
+from clew.gateway.quotes import FoundQuote, Quotes
 from clew.recognition.proof import NOBODYS, Past, log_line, taken
 from clew.recognition.side_requests import SideRequest, side_request
+from clew.steps.chapters.answers import Lengths
+from clew.steps.chapters.by_model import is_invented
+from clew.steps.chapters.vouch import Vouching
 from clew.steps.lines import preview
 from clew.steps.protocol import Step
 from clew.steps.summarize import briefed
@@ -107,19 +112,23 @@ class Compactions:
         focus: str = "",
         least: int = 0,
         kept: Collection[str] = (),
+        words: str = "",
     ) -> str | None:
         """What was said, with more of what stands near `focus`, as the one who goes on from it needs it.
 
-        Nothing of the nodes that are `kept` beside it. None where nobody knows of what conversation, or where it has no
-        more than so many tokens.
+        The `words` of a model that was asked for it stand first, with a shorter part by code behind them; they become a
+        chapter. Nothing of the nodes that are `kept` beside it. None where nobody knows of what conversation, or where
+        it has no more than so many tokens.
         """
-        view = await self._view(scope, session, frame, items[: side.begins], _asked(side, items))
+        view, found = await self._view(scope, session, frame, items[: side.begins], _asked(side, items))
         if view is None or (tokens := await self._engine.expected(view)) <= least:
             return None
         await self._engine.limits.client_compacted(scope, view.frame, tokens)
         window = (await self._engine.limits.target(scope, view.frame)).window
-        step = briefed(self._engine.settings.step, focus)
-        share, shortest, longest = LENGTHS["brief" if side.form == "brief" else "full"]
+        below = found.below if found else None
+        chapter = await self._chapter(view, words, frame.model) if words and not below else None
+        step = briefed(self._engine.settings.step, focus, [chapter] if chapter else ())
+        share, shortest, longest = LENGTHS["brief" if side.form == "brief" or chapter or below else "full"]
         size = min(longest, max(shortest, int(share * window)))
         whole = await self._engine.lineage.whole(scope, view.branch, view.seq)
         if len(view.nodes) <= MOST_FOLDED:
@@ -127,18 +136,27 @@ class Compactions:
                 view = await self._engine.compact(view, step=Brief(step, size), method="client")
         # What is told is written from what was said in all sessions: no summary is made of another one.
         nodes = tuple(node for node in whole.nodes if node.id not in kept)
+        if found and found.below:  # all else is summed up elsewhere
+            part = (await self._engine.store.load(scope, view.branch)).said[found.first - len(found.items) :]
+            nodes = tuple(node for node in nodes if node.id in {place.id for place in part})
         said = with_(view, nodes=nodes, edits=NO_EDITS, branch="", behind={}, pinned=frozenset())
-        said = await self._engine.preview(said, step=Brief(InShort(step, size), size))
+        plain = briefed(self._engine.settings.step, focus)  # what the model told stands before it
+        said = await self._engine.preview(said, step=Brief(InShort(plain, size), size))
         await self._engine.lineage.cite(view, said)
         recall = self._recall or recall_name(body(view), view)
         past = await self._past(view)
+        if found:
+            self._quotes.summed_up(scope, found, past)
         parts = [
-            accounted(whole.account, size),
+            chapter.texts[0] if chapter else words if below else "",
+            chapter.findings[0] if chapter else "",
+            "" if below else accounted(whole.account, size),
             told(with_names(said, recall), size),
-            log_line(view.digests, past, recall),
+            log_line(view.digests, past, recall, below),
         ]
         text = "\n\n".join(filter(None, parts))
-        await self._engine.lineage.answered(scope, past, text)
+        if not below:  # else it proves something only with what stands above it
+            await self._engine.lineage.answered(scope, past, text)
         return text
 
     async def of(
@@ -151,6 +169,30 @@ class Compactions:
         _, items = await self._quotes.said(scope, branch)
         side = SideRequest("agent", "text", len(items))
         return await self.summary(scope, session, side, frame, items, focus, kept=kept)
+
+    async def noted(self, scope: Scope, session: str | None, beside: Beside, words: str) -> None:
+        """Have what a client's model wrote as a chapter of the conversation that it sums up, if it is known which."""
+        side, frame, items = beside
+        view, found = await self._view(scope, session, frame, items[: side.begins], _asked(side, items))
+        if view and not (found and found.below):  # of a part of a turn, they do not tell all that is in view
+            await self._chapter(view, words, frame.model)
+
+    async def _chapter(self, view: View, words: str, model: str) -> Chapter | None:
+        """What a model wrote of all that is in view, as far as code vouches for it; it is kept in the log."""
+        view = await self._engine.with_originals(view)
+        made = view.stand_ins()
+        nodes = [n for n in view.nodes if n.id not in made and n.item.role != "system"]
+        shown = [n for n in view.nodes if n.id in made]
+        if not nodes:
+            return None
+        vouched = await in_thread(lambda: Vouching(nodes, view.frame.system, shown).vouch(words))
+        if not vouched.text.strip() or is_invented(vouched):
+            return None
+        text = Lengths(vouched.text).texts
+        found = "\n".join(vouched.findings)
+        chapter = Chapter(tuple(n.id for n in nodes), text, model, (found,) * len(text), answer=words)
+        await self._engine.keep_chapters(view.scope, view.branch, [chapter])
+        return chapter
 
     async def _past(self, view: View) -> Past:
         """The conversation up to its newest fold, and no further: what is said there later is not summed up."""
@@ -165,10 +207,15 @@ class Compactions:
         if said := items[: side.begins]:
             return await self._engine.lineage.whose(scope, frame, said, session)
         found = await self._quotes.find(scope, session, _asked(side, items))
-        return found[0] if found else None
+        return found.branch if found and not found.below else None
 
-    async def overheard(self, reply: GatewayReply, scope: Scope, session: str | None, beside: Beside) -> GatewayReply:
-        """A model's answer to a client that compacts, as it passes; by it what goes on from it is known."""
+    async def overheard(
+        self, reply: GatewayReply, scope: Scope, session: str | None, beside: Beside, note: bool = False
+    ) -> GatewayReply:
+        """A model's answer to a client that compacts, as it passes; by it what goes on from it is known.
+
+        `note`: it becomes a chapter, too.
+        """
         if reply.status_code >= 400:
             return reply
         branch = await self.whose(scope, session, *beside)
@@ -179,7 +226,10 @@ class Compactions:
         async def learn() -> None:
             reader.hear(b"")
             if spoken := reader.spoken():
-                await self._engine.lineage.answered(scope, past, taken(spoken.text, beside[0].form))
+                words = taken(spoken.text, beside[0].form)
+                await self._engine.lineage.answered(scope, past, words)
+                if note and spoken.stop == "end":
+                    await self.noted(scope, session, beside, words)
 
         if isinstance(reply.said, bytes):
             reader.hear(reply.said)
@@ -190,24 +240,24 @@ class Compactions:
 
     async def _view(
         self, scope: Scope, session: str | None, frame: Frame, said: Sequence[Item], asked: str
-    ) -> View | None:
+    ) -> tuple[View | None, FoundQuote | None]:
         """The conversation as it stands, with all that a request has of it: as messages, or quoted in what it asks."""
-        engine, is_quote = self._engine, not said
+        engine, found = self._engine, None
         if said:
             branch = await engine.lineage.whose(scope, frame, said, session)
         elif found := await self._quotes.find(scope, session, asked):
-            branch, said = found
+            branch, said = found.branch, found.items
         else:
-            return None
+            return None, None
         origin = None
         if branch is not None:  # who sums up is another agent: the conversation is that of the one who works
             trace = await engine.store.load(scope, branch)
             frame = await engine.store.frame(scope, trace.frame) if trace.frame else frame
             # pi does not say the name when it quotes, and others keep their newest: what is quoted stands beside then.
             newest = session is not None and branch == await engine.store.session(scope, session)
-            session = session if not is_quote or (newest and len(said) >= len(trace.said)) else None
+            session = session if not found or (newest and len(said) >= len(trace.said)) else None
             origin = Origin("beside", branch) if trace.session != session else None
-        return await engine.keep(Request(wire.encode(frame, said), frame.format, scope, session, origin))
+        return await engine.keep(Request(wire.encode(frame, said), frame.format, scope, session, origin)), found
 
 
 def _asked(side: SideRequest, items: Sequence[Item]) -> str:

@@ -48,6 +48,12 @@ def briefed(step: Step, focus: str = "", chapters: Sequence[Chapter] = ()) -> St
     return step
 
 
+def aims(step: Step, view: View, target: Target) -> tuple[View, Target]:
+    """From what a step begins, and how far it goes: a host's may have more that stays."""
+    aimed = getattr(step, "aims", None)
+    return aimed(view, target) if aimed else (view, target)
+
+
 def spans(view: View, target: Target, keep: Sequence[bool] | None = None) -> Iterator[Stretch]:
     """Runs of groups that may be folded, oldest first; `keep` says for each node whether it stays, if not as always."""
     keep = keep or protected(view, target)

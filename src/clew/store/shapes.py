@@ -107,7 +107,13 @@ def _short(value: Any) -> bool:
 
 _BLOCK = shaped(
     {"first": count, "last": count, "recall": _short, "texts": strings},
-    {"level": count, "continued": flag, "author": string, "findings": strings},
+    {
+        "level": count,
+        "continued": flag,
+        "author": string,
+        "findings": strings,
+        "lines": list_of(row(float, str, int, str, str)),
+    },
     closed=True,
 )
 _FILE = row(str, str, int, list)

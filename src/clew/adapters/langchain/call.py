@@ -20,7 +20,9 @@ from clew.adapters.langchain.messages import (
     usage_of,
     without_thoughts,
 )
+from clew.adapters.langchain.writing import written_by
 from clew.exchange.thread import Thread, best
+from clew.steps.chapters.allowance import Allowance
 from clew.wire.rules.binding import binds
 
 SHORTENINGS = 3  # times that a call is made shorter after a refusal
@@ -30,11 +32,12 @@ REFUSED = "prompt is too long"  # which LangChain knows of an error, whatever it
 class FittedCall:
     """A request of an agent. Where clew fails, it goes out as it came, without clew's tools."""
 
-    def __init__(self, request: ModelRequest[Any], tools: Sequence[BaseTool]) -> None:
+    def __init__(self, request: ModelRequest[Any], tools: Sequence[BaseTool], allowance: Allowance) -> None:
         ours = {id(tool) for tool in tools}
         own = [tool for tool in request.tools if id(tool) not in ours]
         self.request = request if len(own) == len(request.tools) else request.override(tools=own)
         self._tools = tools
+        self._allowance = allowance
         self._tries = 0
 
     @property
@@ -54,6 +57,8 @@ class FittedCall:
 
     async def _fit(self, thread: Thread) -> ModelRequest[Any]:
         self._tell_window(thread)
+        bound = self.request.response_format is not None or self.request.tool_choice not in (None, "auto", "none")
+        thread.own = None if bound else written_by(self.request.model, self._allowance)
         sent = await thread.fit(body_of(self.request, self._held, self.request.tools), LANGCHAIN_FORMAT)
         names = {tool.get("function", {}).get("name") for tool in sent.body.get("tools") or ()}
         offered = [tool for tool in self._tools if tool.name in names] if sent.offers else []

@@ -25,6 +25,7 @@ from clew.core.caches import Recent
 from clew.core.items import Scope
 from clew.engine.engine import Engine
 from clew.exchange.thread import Thread, best, engine_at, warn
+from clew.steps.chapters.allowance import Allowance
 from clew.store.records import Method, Origin
 from clew.wire.convert.tools import ToolDeclaration
 
@@ -73,6 +74,7 @@ class ClewMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self._threads: Recent[str, Thread] = Recent(CONVERSATIONS)
         self._controller: ContextController | None = None
         self._opening = Lock()
+        self._allowance = Allowance()
 
     @property
     def name(self) -> str:
@@ -102,7 +104,7 @@ class ClewMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Send what fits; what is refused as too long is sent again, shorter."""
-        call, place = FittedCall(request, self.tools), self._place(request.runtime)
+        call, place = FittedCall(request, self.tools, self._allowance), self._place(request.runtime)
         thread = self._thread(place)
         while True:
             try:
@@ -119,7 +121,7 @@ class ClewMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """The same for agents that are awaited."""
-        call, place = FittedCall(request, self.tools), self._place(request.runtime)
+        call, place = FittedCall(request, self.tools, self._allowance), self._place(request.runtime)
         # LangGraph's server lets nobody open a file in its event loop.
         thread = self._thread(place) if self._controller else await asyncio.to_thread(self._thread, place)
         while True:

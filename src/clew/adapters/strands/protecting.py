@@ -34,9 +34,17 @@ class Protecting:
         return with_(self, step=change(self.step))
 
     async def __call__(self, view: View, target: Target) -> View:
-        size = target.size(view)
-        if size.within(target.goal):
+        if target.size(view).within(target.goal):
             return view
+        holding, aimed = self.aims(view, target)
+        if holding is view:
+            return view
+        after = await self.step(holding, aimed)
+        return view if after is holding else with_(after, pinned=view.pinned)
+
+    def aims(self, view: View, target: Target) -> tuple[View, Target]:
+        """The view with all that stays pinned, and how far it is to be shortened; the same view, if that is no use."""
+        size = target.size(view)
         goal, most = min(target.goal.tokens, int((1 - self.share) * size.tokens)), target.limit.tokens
         pins = view.pinned | pinned(view.nodes)
         unread = pins | _last(view.nodes, 0)
@@ -47,13 +55,8 @@ class Protecting:
                 goal = max(goal, (held + min(most, size.tokens)) // 2) if ids != pins else goal
                 break
         if self.firm and held > most:
-            return view  # whatever else may leave, it would not help
-        return await self._held(view, with_(target, aimed=target.goal._replace(tokens=goal)), ids)
-
-    async def _held(self, view: View, target: Target, ids: frozenset[str]) -> View:
-        holding = with_(view, pinned=ids)
-        after = await self.step(holding, target)
-        return view if after is holding else with_(after, pinned=view.pinned)
+            return view, target  # whatever else may leave, it would not help
+        return with_(view, pinned=ids), with_(target, aimed=target.goal._replace(tokens=goal))
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,11 @@ class Lengths(NamedTuple):
     short: str = ""
     line: str = ""
 
+    def without(self, told: Container[str]) -> "Lengths":
+        """The same without the lines that stand in view already; as they are, if nothing else were left."""
+        full = _untold(self.full, told)
+        return Lengths(full, _untold(self.short, told), _untold(self.line, told)) if full else self
+
     @property
     def texts(self) -> tuple[str, ...]:
         """From the most to the fewest words, each much shorter than the one before; what a model left out is cut."""
@@ -42,6 +47,12 @@ class Lengths(NamedTuple):
             if text and len(text) < SMALLER * len(found[-1]):
                 found.append(text)
         return tuple(found)
+
+
+def _untold(text: str, told: Container[str]) -> str:
+    """A text without these lines; nothing, if only headings were left."""
+    kept = [line for line in text.splitlines() if len(line.strip()) < LEAST_LINE or line.strip() not in told]
+    return "\n".join(kept) if any(len(line.strip()) >= LEAST_LINE for line in kept) else ""
 
 
 def lengths(reply: Reply) -> Lengths:
@@ -99,13 +110,6 @@ def rambles(text: str) -> bool:
         return True
     odd = sum(c == "\ufffd" or (c < " " and c not in "\n\t\r") for c in text)
     return odd * 50 > len(text)
-
-
-def untold(text: str, told: Container[str]) -> str:
-    """A text without the lines that stand in view already; whole, if that were nothing."""
-    lines = text.splitlines()
-    kept = [line for line in lines if len(line.strip()) < LEAST_LINE or line.strip() not in told]
-    return "\n".join(kept) if any(len(line.strip()) >= LEAST_LINE for line in kept) else text
 
 
 def first_lines(text: str, most: int) -> str:

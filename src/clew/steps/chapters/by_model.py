@@ -21,7 +21,7 @@ from clew.steps.chapters.allowance import Allowance
 from clew.steps.chapters.author import NOTHING_KNOWN, ReaderKnows
 from clew.steps.chapters.language import language_of
 from clew.steps.chapters.model import Model, Prompt, Reply
-from clew.steps.chapters.vouch import LeftOut, Vouching
+from clew.steps.chapters.vouch import LeftOut, Vouched, Vouching
 from clew.steps.worklog.fold import ChapterStretch
 from clew.steps.worklog.writing import summary
 from clew.tokens import Counter, counter_for
@@ -48,6 +48,7 @@ class ByModel:
     prompt: str = ""  # instead of the one that ships
     seconds: float = SECONDS  # for one answer
     allowance: Allowance = field(default_factory=Allowance)
+    follows: bool = True  # it may be asked in the words of the request that was just sent, with one more message
     gives_way: bool = False  # to whatever else its server is asked: it has one answer at a time
     progress: Callable[[int, int], None] | None = None  # hears which part of how many is about to be read
 
@@ -81,6 +82,8 @@ class ByModel:
 
     def _may_follow(self, after: View, asked: ChapterStretch) -> bool:
         """Whether the request can be gone on with: the model has it in its cache, and in it all that is to be read."""
+        if not self.follows:
+            return False
         shown = {n.id for n in after.nodes}
         if after.frame.model != self.model.name or not all(n.id in shown for n in asked.nodes):
             return False
@@ -171,11 +174,10 @@ class _Work:
         own = {n.id for n in nodes}
         around = [n for n in self.known.after.nodes if n.id not in own] if follows and self.known.after else []
         vouching = Vouching(nodes, "\n".join((frame_text(self.known.frame), *self.known.titles)), around)
-        told = (answers.untold(text, self.known.told) for text in answers.lengths(reply).texts)
-        found = [vouching.vouch(text) for text in told]
+        found = [vouching.vouch(text) for text in answers.lengths(reply).without(self.known.told).texts]
         full = found[0]
         left_out = tuple(full.left_out)
-        if full.tokens >= MANY_TOKENS and full.unfound > UNFOUND_SHARE * full.tokens:
+        if is_invented(full):
             return "invented", None, left_out
         if is_vague(full.text, nodes):
             return "vague", None, left_out
@@ -203,6 +205,11 @@ def _paid(chapter: Chapter, spent: int, price: float | None) -> Chapter:
     return Chapter(
         chapter.ids, chapter.texts, chapter.author, chapter.findings, chapter.asked, chapter.answer, spent, price
     )
+
+
+def is_invented(vouched: Vouched) -> bool:
+    """Whether so much stands nowhere that nothing of it is believed."""
+    return vouched.tokens >= MANY_TOKENS and vouched.unfound > UNFOUND_SHARE * vouched.tokens
 
 
 def is_vague(text: str, nodes: Sequence[Node]) -> bool:
