@@ -127,4 +127,4 @@ async def test_what_a_client_left_out_of_a_result_to_save_room_is_found_for_a_qu
     question = [{"role": "assistant", "content": "All is read."}, {"role": "user", "content": FACT.question}]
     body["messages"] = [begin, *ran(0, short), *rest, *question]
     view = await engine.prepare(Request(json.dumps(body).encode()))
-    assert any(FACT.key in note for note in notes(view))
+    assert any(FACT.key in node.item.text for node in view.nodes)
