@@ -24,7 +24,7 @@ from clew.steps.worklog.blocks import Block
 from clew.testing import ScriptedModel, write_chapter
 from clew.wire import check
 
-BUDGET = Budget(window=12_000, reserve=1_000, tail=1_000)
+BUDGET = Budget(window=12_000, reserve=1_000, tail=1_000, high=0.7, low=0.5)
 LIMIT = 11_000  # tokens
 
 

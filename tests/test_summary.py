@@ -328,7 +328,7 @@ async def test_after_a_fold_a_provider_that_caches_at_marks_still_has_the_older_
         part = {"type": "text", "text": text} | ({"cache_control": mark} if marked else {})
         return {"role": "user", "content": [part]}
 
-    engine = Engine(SQLite(":memory:"), Budget(window=12_000, reserve=500))
+    engine = Engine(SQLite(":memory:"), Budget(window=12_000, reserve=500, high=0.7, low=0.5))
     cache, messages, log = Cache(), list[dict[str, Any]](), list[str]()
     system = [{"type": "text", "text": "You help.", "cache_control": mark}]
     kept = []

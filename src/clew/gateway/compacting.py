@@ -121,8 +121,9 @@ class Compactions:
         it has no more than so many tokens.
         """
         view, found = await self._view(scope, session, frame, items[: side.begins], _asked(side, items))
-        if view is None or await self._engine.expected(view) <= least:
+        if view is None or (tokens := await self._engine.expected(view)) <= least:
             return None
+        await self._engine.limits.client_compacted(scope, view.frame, tokens)
         window = (await self._engine.limits.target(scope, view.frame)).window
         below = found.below if found else None
         chapter = await self._chapter(view, words, frame.model) if words and not below else None
