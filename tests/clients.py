@@ -28,7 +28,7 @@ def plain_of(provider: StrictProvider, format: str, blocking: bool = True, retri
 
 
 def engine(place: Path | str, window: int = WINDOW, **given: Any) -> Engine:
-    return Engine(SQLite(place), Budget(window=window, reserve=500), Settings(**given))
+    return Engine(SQLite(place), Budget(window=window, reserve=500, high=0.7, low=0.5), Settings(**given))
 
 
 def create(client: Any, format: str) -> Any:

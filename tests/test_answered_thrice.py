@@ -71,7 +71,7 @@ def texts(value: Any) -> list[str]:
     return [text for part in parts for text in texts(part)]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(7, 10))
 @pytest.mark.parametrize("name", NAMES)
 def test_three_compactions_tell_each_request_once_in_order_and_at_one_length(name: str, seed: int) -> None:

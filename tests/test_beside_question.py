@@ -15,7 +15,7 @@ from clew.wire import check
 from clew.wire.formats import named
 from recalling.sessions import SHAPES, Pair, asked, notes, prepared, request
 
-FACT = Pair("result", "The lighthouse keeper Quillon wants 47 lamps.", "47 lamps", "How many lamps for Quillon?")
+FACT = Pair("result", "The lighthouse keeper Quillon wants lamps of brass.", "of brass", "Which lamps for Quillon?")
 EVERY = pytest.mark.parametrize("client", SHAPES.values(), ids=list(SHAPES))
 WINDOW = 64_000
 
@@ -67,7 +67,7 @@ async def test_it_stays_while_the_agent_works_on_it(client: str, tmp_path: Path)
     engine = Engine(store, Budget(window=WINDOW), Settings())
     made.ask(FACT.question)
     first = clew.body(await engine.prepare(request(made)))
-    made.answer("47.")
+    made.answer("Brass.")
     made.ask("Thank you.")
     view = await engine.prepare(request(made))
     [note] = notes(view)
@@ -97,3 +97,34 @@ async def test_what_a_client_says_beside_a_question_asks_nothing(
     typed["text"] = words
     assert len(notes(await engine.prepare(Request(body, session=made.id)))) == put
     await store.close()
+
+
+async def test_what_a_client_left_out_of_a_result_to_save_room_is_found_for_a_question(tmp_path: Path) -> None:
+    """As Gemini CLI does it once a session is opened again."""
+    engine = Engine(SQLite(tmp_path / "log.db"), Budget(window=16_000, reserve=2_000))
+    lines = [f"entry {n} of the register is as it was" for n in range(400)]
+
+    def ran(n: int, output: str) -> list[dict[str, Any]]:
+        id = f"call_kMpTbvXqWzRdAsEeGhJuYt{n:02}"
+        call = {
+            "id": id,
+            "type": "function",
+            "function": {"name": "shell", "arguments": json.dumps({"command": f"cat {n}"})},
+        }
+        return [
+            {"role": "assistant", "content": f"Step {n}.", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": id, "content": output},
+        ]
+
+    whole = "\n".join([*lines[:200], FACT.fact, *lines[200:]])
+    short = f"{whole[:300]}\n[… {len(whole) - 600} characters truncated …]\n{whole[-300:]}"
+    rest = [m for n in range(1, 8) for m in ran(n, "\n".join(f"{line} in {n}" for line in lines[:150]))]
+    begin = {"role": "user", "content": "Look at the registers."}
+    body: dict[str, Any] = {"model": "gpt-4o", "messages": [begin, *ran(0, whole), *rest[:-1]]}
+    for end in range(3, len(rest) + 4, 2):
+        body["messages"] = [begin, *ran(0, whole), *rest][:end]
+        await engine.prepare(Request(json.dumps(body).encode()))
+    question = [{"role": "assistant", "content": "All is read."}, {"role": "user", "content": FACT.question}]
+    body["messages"] = [begin, *ran(0, short), *rest, *question]
+    view = await engine.prepare(Request(json.dumps(body).encode()))
+    assert any(FACT.key in node.item.text for node in view.nodes)

@@ -24,7 +24,7 @@ from clew.steps.worklog.blocks import Block
 from clew.testing import ScriptedModel, write_chapter
 from clew.wire import check
 
-BUDGET = Budget(window=12_000, reserve=1_000, tail=1_000)
+BUDGET = Budget(window=12_000, reserve=1_000, tail=1_000, high=0.7, low=0.5)
 LIMIT = 11_000  # tokens
 
 
@@ -250,7 +250,7 @@ async def test_off_means_off_at_once() -> None:
     run.engine.settings = with_(run.engine.settings, compaction="off")
     for n in range(40, 90):
         view = await run.turn(n)
-    assert view.edits == before.edits
+    assert [edit.old for edit in view.edits] == [edit.old for edit in before.edits]
     assert await run.size(view) > LIMIT
     await run.close()
 

@@ -229,7 +229,7 @@ def test_a_project_file_of_another_user_can_neither_set_nor_stop_anything(machin
         assert places.trusted(machine.project / "clew.toml")
         os.chown(machine.project / "clew.toml", 4242, 4242)
     config = assembled(places)
-    assert config.budget.high == 0.7
+    assert config.budget.high is None
     told = "~/code/project/clew.toml: belongs to another user; copy it to make it yours"
     with pytest.raises(BadConfig, match=re.escape(told)):
         edited(places, "budget.high", "0.8", project=True)
@@ -342,11 +342,11 @@ def test_what_cannot_be_read_is_told_with_its_place(machine: Machine, text: byte
 
 
 def test_what_is_right_alone_can_be_wrong_together(machine: Machine) -> None:
-    machine.user("[budget]\nlow = 0.8\nreserve = 9000\n[models.small]\nwindow = 8000\n")
+    machine.user("[budget]\nlow = 0.8\nreserve = 8000\n[models.small]\nwindow = 8000\n")
     assert machine.problems(CLEW_BUDGET_HIGH="0.6") == (
         "budget.low is 0.8 (user file ~/.config/clew/config.toml) and budget.high is 0.6 (environment "
         "CLEW_BUDGET_HIGH); low must not be above high",
-        "budget.reserve is 9000 (user file ~/.config/clew/config.toml) and models.small.window is 8000 (user file "
+        "budget.reserve is 8000 (user file ~/.config/clew/config.toml) and models.small.window is 8000 (user file "
         "~/.config/clew/config.toml); the reserve must leave room in the window",
     )
     assert issubclass(BadConfig, BadRequest)
@@ -544,8 +544,8 @@ def test_what_holds_is_shown_with_where_it_is_from(machine: Machine) -> None:
     assert part(rows, "[budget]", 4) == [
         "[budget]",
         "window                 32_000                            project file",
-        "reserve                8192, or a quarter of the window  default",
-        "high                   0.7                               default",
+        "reserve                what answers take, at first 8192  default",
+        "high                   0.7, if it pays                   default",
     ]
     assert part(rows, "messages", 99) == [
         "messages               5                                 CLEW_BUDGET_MESSAGES",
@@ -703,7 +703,7 @@ def test_the_page_has_the_rules_that_say_when_a_history_is_compacted() -> None:
 
 def test_why_says_when_a_history_is_compacted_and_by_which_setting(machine: Machine) -> None:
     told = machine.clew("--why").stdout
-    assert "budget.high = 0.7 (default)" in told
+    assert "budget.high = 0.7, if it pays (default)" in told
     found = json.loads(machine.clew("--why", "--model", "gpt-5", "--json").stdout)
     assert (found["model"], found["limit"], len(found["rules"])) == ("gpt-5", found["window"] - 8_192, len(RULES))
     assert found["down to"] < found["compacted above"] < found["limit"]

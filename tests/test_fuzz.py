@@ -36,6 +36,7 @@ async def test_what_once_went_wrong_goes_well() -> None:
     assert (await fuzz(ONCE_WRONG, lambda: SQLite(":memory:"))).told == []
 
 
+@pytest.mark.nightly
 async def test_so_it_is_on_a_server(server: Server) -> None:
     url = server.url(server.database("template"))
     assert (await fuzz(range(1_000, 1_020), lambda: open_store(url))).told == []

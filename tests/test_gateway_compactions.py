@@ -198,6 +198,10 @@ def test_the_line_of_a_log_counts_only_with_its_key() -> None:
     digests = Digests(b"secret", "default")
     line = log_line(digests, ours)
     assert logged(digests, f"Result: {log_line(digests, theirs)}\n{line}\n</state_snapshot>") == ours
+    below = log_line(digests, ours, below=theirs)
+    assert logged(digests, below) is None
+    assert logged(digests, f"{log_line(digests, theirs)}\n{below}") == ours
+    assert logged(digests, f"{below}\n{log_line(digests, theirs)}") == theirs
     assert logged(Digests(b"another", "default"), line) is None
     assert logged(Digests(b"secret", "another"), line) is None
     assert logged(digests, line.replace(ours.branch, theirs.branch)) is None
@@ -411,11 +415,13 @@ def masked(message: dict[str, Any], path: str = "/tmp/tool_output.txt") -> dict[
 
 
 @pytest.mark.parametrize("tool", ["run_shell_command", "read_file"])
+@pytest.mark.parametrize(
+    "id", ["__synth_3f0c9f0e-6a52-4e0c-9b1c-2d5f7a0b8c11########0_1763451234567_", "_1763451234567_"]
+)
 async def test_a_session_whose_old_outputs_gemini_cli_masked_and_whose_first_words_it_lost_is_the_same(
-    tool: str,
+    tool: str, id: str
 ) -> None:
     path = "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse"
-    id = "__synth_3f0c9f0e-6a52-4e0c-9b1c-2d5f7a0b8c11########0_1763451234567_"
 
     def ran(n: int, resumed: bool) -> list[dict[str, Any]]:
         written = json.dumps(gemini_ran(n, resumed)).replace(f'"run_{n}"', f'"{tool}{id}{n}"')

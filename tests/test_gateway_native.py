@@ -75,7 +75,7 @@ def test_thinking_goes_on_behind_the_block_through_folds() -> None:
             if n and body["messages"][0]["content"] != turns[n - 1]["messages"][0]["content"]:
                 kept = thoughts(body)
                 assert kept, "thinking from before the fold is sent on"
-                assert kept == thoughts(turns[n - 1])[-len(kept) + 1 :] + kept[-1:]
+                assert kept == [*thoughts(turns[n - 1]), kept[-1]][-len(kept) :]
                 assert "Build the amber parts." in str(body["messages"][1:]), "what is worked on is said again"
         last = turns[-1]["messages"]
         assert last[0]["content"][0]["type"] == "compaction"

@@ -179,7 +179,7 @@ def test_much_in_one_message_takes_time_by_its_number(made: Callable[[int], Mess
 def test_a_log_of_very_many_messages_tells_the_newest_and_says_how_many_it_does_not_tell() -> None:
     pairs = 3 * MESSAGES_TOLD // 4  # of a message and its answer
     items = [Item("text", role, f"Word {n}.") for n in range(pairs) for role in ("user", "assistant")]
-    (told,) = Log([Digests().chain(items)]).told(200_000)
+    (told,) = Log([Digests().chain(items)]).texts(200_000)
     assert f"({2 * pairs - MESSAGES_TOLD:,} messages not shown)" in told
     assert f"Word {pairs - 1}." in told
     assert "Word 7." not in told
@@ -189,7 +189,7 @@ def test_a_log_of_very_many_messages_tells_the_newest_and_says_how_many_it_does_
 def test_a_log_says_how_much_of_a_very_long_text_was_not_looked_at(place: str) -> None:
     text = numbered("Word number #.")(TEXT_READ + 5_000)
     _, items = decode({"messages": PLACES[place](text)}, "openai_chat")
-    (told,) = Log([Digests().chain(items)]).told(20_000)
+    (told,) = Log([Digests().chain(items)]).texts(20_000)
     assert "characters not looked at)" in told
 
 

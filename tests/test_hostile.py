@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from amounts import combined
+from amounts import MANY, combined
 from clew import Budget, Engine, Item, Meter, Prompt, Request, SQLite
 from clew.core.items import Digests
 from clew.core.view import View
@@ -27,6 +27,7 @@ from clew.tokens.target import Target
 from clew.wire.convert import convert
 from hostile import ATTACKS, Attack, session
 
+TRIED = ATTACKS if MANY > 1 else ATTACKS[::2]  # where each costs a fold
 BUDGET = Budget(window=4_000, reserve=300, tail=300)
 FORMATS = ["openai_chat", "anthropic", "gemini"]
 
@@ -103,13 +104,13 @@ async def compacted(attack: Attack, format: str, preset: str) -> View:
 @pytest.mark.few(1)
 @pytest.mark.parametrize(("preset", "format"), combined(["default", "summarizing", "sliding"], list(FORMATS)))
 async def test_what_a_tool_said_stays_data(format: str, preset: str) -> None:
-    views = {attack: await compacted(attack, format, preset) for attack in ATTACKS}
+    views = {attack: await compacted(attack, format, preset) for attack in TRIED}
     assert {a.name: leaks(view, a.canary) for a, view in views.items() if leaks(view, a.canary)} == {}
     assert {a.name: forged(view, a) for a, view in views.items() if forged(view, a)} == {}
     assert all(view.edits for view in views.values())
     if preset == "summarizing":
         seen = [a for a, view in views.items() if any(a.canary in n.item.text for n in view.nodes)]
-        assert len(seen) > len(ATTACKS) * 0.8, "else there is nothing to see"
+        assert len(seen) > len(TRIED) * 0.8, "else there is nothing to see"
 
 
 def test_the_frame_of_an_orphan_result_cannot_be_closed_from_inside() -> None:
@@ -219,12 +220,12 @@ def is_written(view: View) -> bool:
 async def test_a_model_that_obeys_a_tool_gives_it_no_authority(format: str) -> None:
     meter = Meter(counter_for("gpt-4o", format))
     views: dict[Attack, View] = {}
-    for attack in ATTACKS:
+    for attack in TRIED:
         view = view_of(convert(session(attack), format, "openai_chat"), format)
         step = WithChapters(author(Obedient(attack)), PRESETS["summarizing"]())
         views[attack] = await step(view, Target.of(Budget(4_000, 300, tail=300), meter))
     assert {a.name: obeyed(view, a) for a, view in views.items() if obeyed(view, a)} == {}
-    assert sum(map(is_written, views.values())) > len(ATTACKS) // 2, "it is no proof if its words are not used"
+    assert sum(map(is_written, views.values())) > len(TRIED) // 2, "it is no proof if its words are not used"
 
 
 async def test_nor_in_a_session() -> None:

@@ -76,3 +76,19 @@ def test_a_newcomer_finds_ten_things() -> None:
     answers = [path for _, answer in rows for path in re.findall(r"`([\w/.]+)`", answer)]
     assert len(rows) >= 10
     assert all((SOURCE / path).exists() for path in answers), answers
+
+
+# What programs that are started inherit, and what other libraries' own variables say.
+ENVIRONMENT = {
+    "agent/tools/processes.py",
+    "agent/tools/searching.py",
+    "batch/on_ray.py",
+    "cli/chatting.py",
+    "gateway/background.py",
+    "tokens/cached.py",
+}
+
+
+def test_settings_are_read_in_one_place() -> None:
+    reading = {module for module, text in modules() if "os.environ" in text or "getenv" in text}
+    assert {module for module in reading if not module.startswith("config/")} == ENVIRONMENT

@@ -37,6 +37,7 @@ async def test_no_conversation_gets_a_word_of_another(portion: int, tmp_path: Pa
     assert tally.reached["still with its client"] >= 0.9 * tally.sought["still with its client"] > 0
 
 
+@pytest.mark.nightly
 async def test_so_it_is_on_a_server(server: Server, tmp_path: Path) -> None:
     tally = await fuzzed(map(plan, range(900, 902)), opened(server.url(server.database("template")), tmp_path))
     assert tally.faults() == {}

@@ -20,7 +20,7 @@ from clew.tokens.target import Target
 from clew.wire import check
 
 MODEL = "model-of-these-tests"
-BUDGET = Budget(window=90_000, reserve=8_000, tail=6_000)
+BUDGET = Budget(window=90_000, reserve=8_000, tail=6_000, high=0.7, low=0.5)
 SEALED = "gAAAAAB-only-the-provider-reads-this"
 FORMATS = {"openai_responses": "input", "anthropic": "messages"}
 ASK = "Build all parts. Never touch the billing tables."

@@ -251,6 +251,7 @@ def test_all_of_it_can_be_reached_by_keys(browser: Browser, site: Looked) -> Non
         expect(page.get_by_role("dialog")).to_be_hidden()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1360])
 def test_it_fits_every_screen_and_can_be_read(browser: Browser, site: Looked, theme: str, width: int) -> None:

@@ -11,6 +11,7 @@ from clew.agent.control import ContextController
 from clew.agent.tools import Permissions, Toolbox
 from clew.core.items import Node
 from clew.core.view import View
+from clew.engine import pins
 from clew.store.sql import SQLStore
 from clew.testing.provider import Answer, Call, StrictProvider
 from clew.wire.rules.check import check
@@ -267,3 +268,18 @@ async def test_an_agent_pins_what_a_tool_had_said(store: SQLStore, format: str) 
         assert bodies[n].count(line) == 1
         assert "said by read_page, a tool" in bodies[n]
     assert len((await store.load("default", worker._last.view.branch)).folds) >= 3  # type: ignore[union-attr]
+
+
+async def test_of_many_calls_at_once_each_result_is_told_with_the_tool_it_is_of(store: SQLStore) -> None:
+    calls = [
+        {"id": f"c{n}", "type": "function", "function": {"name": f"read_{n}", "arguments": "{}"}} for n in range(12)
+    ]
+    said: list[dict[str, Any]] = [
+        {"role": "user", "content": "Read on."},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+    ]
+    results = [{"role": "tool", "tool_call_id": f"c{n}", "content": f"page {n}"} for n in range(12)]
+    view = await Engine(store).prepare(asked([*said, *results]))
+    trace = await store.load("default", view.branch)
+    [told] = (await pins.quotes(store, view, "default", trace, [trace.said[-1].id])).values()
+    assert told == ("read_11, a tool", "page 11")

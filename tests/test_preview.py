@@ -14,7 +14,7 @@ from clew.testing import ScriptedModel, conversation, write_chapter
 @pytest.mark.parametrize("part", range(2))
 async def test_a_preview_is_what_the_compaction_then_does(part: int) -> None:
     formats, folded = sorted(wire.FORMATS), 0
-    for number in range(part, cases(40), 2):
+    for number in range(part, cases(24), 2):
         engine = Engine(SQLite(":memory:"), Budget(window=6_000, reserve=200))
         format = formats[number % len(formats)]
         body = conversation(number, 3 + number % 9, format, wordy=30)

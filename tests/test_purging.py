@@ -31,7 +31,7 @@ from clew.store.packing import unpack
 from clew.store.places import is_url
 from clew.store.records import Origin
 from clew.store.sql import SQLStore
-from clew.store.upkeep.purge import Heir, Line, inherit
+from clew.store.upkeep.purge import Descent, Heir, inherit
 from clew.testing import conversation
 from clew.text.words import parts
 from clew.wire import check
@@ -212,23 +212,23 @@ async def test_what_another_branch_says_too_stays(store: SQLStore) -> None:
 
 def test_the_child_that_forked_last_inherits_and_the_others_become_its_children() -> None:
     lines = {
-        "root": Line(None, None, "start"),
-        "gone": Line("root", 9, "fork"),
-        "late": Line("gone", 30, "fork"),
-        "early": Line("gone", 12, "fork"),
-        "before": Line("gone", 4, "fork"),  # of the root's part of the past
-        "leaf": Line("late", 50, "fork"),
+        "root": Descent(None, None, "start"),
+        "gone": Descent("root", 9, "fork"),
+        "late": Descent("gone", 30, "fork"),
+        "early": Descent("gone", 12, "fork"),
+        "before": Descent("gone", 4, "fork"),  # of the root's part of the past
+        "leaf": Descent("late", 50, "fork"),
     }
     moved, heirs = inherit(lines, {"gone", "leaf"})
     assert heirs == {"leaf": Heir(None, -1), "gone": Heir("late", 30)}
     assert moved == {
-        "late": Line("root", 9, "fork"),
-        "early": Line("late", 12, "fork"),
-        "before": Line("late", 4, "fork"),
+        "late": Descent("root", 9, "fork"),
+        "early": Descent("late", 12, "fork"),
+        "before": Descent("late", 4, "fork"),
     }
     moved, heirs = inherit(lines, {"gone", "root"})
     assert heirs == {"gone": Heir("late", 30), "root": Heir("late", 9)}
-    assert moved["late"] == Line(None, None, "start")
+    assert moved["late"] == Descent(None, None, "start")
 
 
 async def recorded(engine: Engine, branch: str) -> list[Any]:

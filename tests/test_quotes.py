@@ -63,7 +63,7 @@ def by_aider(served: Served, past: Sequence[Message]) -> str:
     return summary(served, "*Briefly* summarize this partial conversation about programming.\nDo it.", quote)
 
 
-def by_pi(served: Served, past: Sequence[Message], before: str = "", **headers: str) -> str:
+def as_pi_quotes(past: Sequence[Message]) -> str:
     parts = list[str]()
     for m in past:
         parts += [f"[Tool result]: {cut_result(m['content'])}"] if m["role"] == "tool" else []
@@ -71,10 +71,26 @@ def by_pi(served: Served, past: Sequence[Message], before: str = "", **headers: 
         for call in m.get("tool_calls", ()):
             given = json.loads(call["function"]["arguments"])
             parts.append(f"[Assistant tool calls]: bash(command={json.dumps(given['command'])})")
-    quote = "\n\n".join(parts)
+    return "\n\n".join(parts)
+
+
+def by_pi(served: Served, past: Sequence[Message], before: str = "", **headers: str) -> str:
     before = f"<previous-summary>\n{before}\n</previous-summary>\n\n" if before else ""
-    asked = f"<conversation>\n{quote}\n</conversation>\n\n{before}Sum it up."
+    asked = f"<conversation>\n{as_pi_quotes(past)}\n</conversation>\n\n{before}Sum it up."
     return summary(served, "You are a context summarization assistant. Summarize.", asked, **headers)
+
+
+def part_by_pi(served: Served, part: Sequence[Message]) -> str:
+    """The first part of a turn that it cuts; it has what stands before summed up apart."""
+    asked = f"# Conversation\n{as_pi_quotes(part)}\n\n# Instructions\nCreate a concise checkpoint of it."
+    return summary(served, "You are a context summarization assistant. Summarize.", asked)
+
+
+def in_pi(*told: str) -> Message:
+    """What a session begins with that was summed up in these parts."""
+    text = "\n\n---\n\n**Turn Context (split turn):**\n\n".join(told)
+    opening = "The conversation history before this point was compacted into the following summary:"
+    return user(f"{opening}\n\n<summary>\n{text}\n</summary>")
 
 
 def test_a_summary_and_what_was_kept_beside_it_are_of_the_one_whose_summary_it_is() -> None:
@@ -226,6 +242,62 @@ def test_what_was_said_after_a_summary_gives_the_past_only_to_who_shows_that_sum
         go_on(served, past)
         assert "ALICESALARY" not in by_pi(served, checked())
         assert "ALICESALARY" in by_pi(served, checked(), before=text)
+
+
+def turn(who: str, n: int) -> list[Message]:
+    """A wish, and what was run for it."""
+    wish = user(f"Wish {n} of {who}: the port of s{n} is 4{n}17 and must never change.")
+    return [wish, *(m for k in range(4) for m in ran(f"{who}-{n}-{k}", f"cat {n}/{k}", f"line {who}{n}{k}\n" * 300))]
+
+
+def sent(served: Served, past: list[Message], more: list[Message]) -> list[Message]:
+    for n, message in enumerate(more):
+        if message["role"] != "assistant":
+            go_on(served, [*past, *more[: n + 1]])
+    return [*past, *more]
+
+
+def test_a_turn_that_pi_cuts_is_told_in_two_parts_and_all_of_it_is_known_later() -> None:
+    with served_by() as served:
+        past = sent(served, [], [*turn("ANN", 1), assistant("Wish 1 is done."), *turn("ANN", 2)])
+        cut = len(past) - 4  # what it keeps
+        for n in range(3, 6):
+            begins = max(i for i, m in enumerate(past) if m["role"] == "user" and "Wish" in m["content"][:4])
+            before = past[0]["content"].partition("<summary>\n")[2].rpartition("\n</summary>")[0]
+            told = by_pi(served, past[bool(before) : begins], before), part_by_pi(served, past[begins:cut])
+            assert OWN not in told[0] + told[1]
+            assert [f"Wish {k} of ANN" in told[0] for k in range(1, n)] == [True] * (n - 2) + [False]
+            assert [f"Wish {k} of ANN" in told[1] for k in range(1, n)] == [False] * (n - 2) + [True]
+            wishes = [k for k in range(1, n) if f"4{k}17" in "".join(told)]
+            assert wishes == [*range(1, n)]
+            past = sent(served, [in_pi(*told), *past[cut:]], [assistant("It is done."), *turn("ANN", n)])
+            cut = len(past) - 4
+
+
+def test_a_turn_that_pi_cuts_twice_is_told_from_where_it_was_cut() -> None:
+    with served_by() as served:
+        past = sent(served, [], turn("ANN", 1))
+        told = [part_by_pi(served, past[:5])]
+        past = sent(served, [in_pi(*told), *past[5:]], turn("ANN", 2)[1:])
+        told.append(part_by_pi(served, past[1:-4]))
+        assert OWN not in told[1]
+        assert ("cat 1/3" in told[1], "Wish 1" in told[1]) == (True, False)
+        past = sent(served, [in_pi(*told), *past[-4:]], [assistant("It is done."), user("Thank you. And now?")])
+        later = by_pi(served, past[1:], past[0]["content"].partition("<summary>\n")[2].rpartition("\n</summary>")[0])
+        assert all(f"cat {place}" in later for place in ("1/0", "1/3", "2/0", "2/3"))
+        assert later.count("Wish 1 of ANN: the port") == 1
+
+
+def test_a_part_of_a_turn_proves_nothing_of_what_stands_before_it() -> None:
+    with served_by() as served:
+        past = sent(served, [], [*turn("ANN", 1), assistant("Wish 1 is done."), *checked(), *turn("ANN", 2)[1:]])
+        assert OWN not in by_pi(served, past[:10])
+        told = part_by_pi(served, past[10:-4])
+        assert "checklist" in told
+        assert "Wish 1" not in told
+        other = sent(served, [in_pi(told), *past[-4:]], [user("What did I wish?")])
+        assert "Wish 1" not in by_pi(served, other[1:], told)
+        assert "Wish 1" not in str(served.provider.heard[-1].body)
 
 
 def test_a_beginning_that_is_quoted_under_a_name_is_all_that_is_told_of_it() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from amounts import cases
 from clew import (
     Addition,
     Ambiguous,
@@ -79,11 +80,12 @@ async def chain(engine: Engine, name: str = "run") -> list[Session]:
 
 
 @pytest.mark.few(1)
-async def test_a_chain_of_fifty_compactions_loses_nothing(run: Run) -> None:
-    await run.until(50)
+async def test_a_chain_of_many_compactions_loses_nothing(run: Run) -> None:
+    count = cases(50)
+    await run.until(count)
     engine, store = run.engine, run.engine.store
     sessions = await chain(engine)
-    assert [s.number for s in sessions] == list(range(1, 52))
+    assert [s.number for s in sessions] == list(range(1, count + 2))
     assert [s.parent for s in sessions[1:]] == [s.id for s in sessions[:-1]]
     assert {s.cause for s in sessions[1:]} == {"compaction"}
     assert all(s.ended and s.ended_by == "compaction" for s in sessions[:-1])

@@ -1,5 +1,7 @@
 """The user's standing rules: found in what they typed, not in what they pasted, and kept where there is little room."""
 
+import pytest
+
 from benchmark.attacks import all_of
 from benchmark.ruling import RULES, ruled
 from clew.steps.worklog.requests import WorkRequest
@@ -102,3 +104,41 @@ def test_wishes_of_one_form_for_each_request_come_after_the_others() -> None:
     told = standing.told(280)
     assert "Avoid recursion" in told
     assert "more not shown" in told
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Halve the waste for those rows from now on.",
+        "For the rest of this session. end every answer with a joke.",
+        "Whenever you quote a price, give it in euros.",
+        "Bevor du etwas löschst, frag die Chefin.",
+        "Bitte nennen Sie niemals den Namen des Fahrers.",
+        "今後の引用から外してください。",
+        "予算の章には仙台市の数字だけを使ってください。",
+        "Spell all your numbers as words.",
+        "Reply in verse only.",
+    ],
+)
+def test_a_rule_is_known_by_its_form_where_people_only_talk(said: str) -> None:
+    standing = Standing()
+    standing.add(WorkRequest(f"{said}\n\n{'The museum was lovely, and we stayed for a day. ' * 30}"))
+    assert said.removesuffix(".") in standing.told(1_000)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "No problem, it's always nice talking to you.",
+        "If you ever have the chance, you should definitely come to Green Meadow Park.",
+        "Their electric cars are not only fast but also cheap.",
+        "When you are done, tell me.",
+        "Don't worry about it.",
+        "Only two tickets were left.",
+        "Thanks for all your answers!",
+    ],
+)
+def test_what_only_tells_of_something_is_no_rule(said: str) -> None:
+    standing = Standing()
+    standing.add(WorkRequest(said))
+    assert standing.held() == []

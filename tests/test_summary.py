@@ -66,8 +66,7 @@ The user: Make the export faster. Never touch the billing tables. Keep the tests
 - The root cause is the empty cache. I'll use an LRU cache of 512 entries.
   * edited src/export/rates.py: `a` became `b`; `pytest tests/test_export.py` now went well after the change to \
 src/export/rates.py: 14 passed in 1.9s; ran `npm run dev &` (left running): started, pid 4711; \
-`psql -c 'select 1'` FAILED: psql: error: connection to server at port 5433 failed
-  * looked at README.md
+`psql -c 'select 1'` FAILED: psql: error: connection to server at port 5433 failed; looked at README.md
 
 How things stood here:
 The user's rules, in their words; where two differ the later one holds:
@@ -329,7 +328,7 @@ async def test_after_a_fold_a_provider_that_caches_at_marks_still_has_the_older_
         part = {"type": "text", "text": text} | ({"cache_control": mark} if marked else {})
         return {"role": "user", "content": [part]}
 
-    engine = Engine(SQLite(":memory:"), Budget(window=12_000, reserve=500))
+    engine = Engine(SQLite(":memory:"), Budget(window=12_000, reserve=500, high=0.7, low=0.5))
     cache, messages, log = Cache(), list[dict[str, Any]](), list[str]()
     system = [{"type": "text", "text": "You help.", "cache_control": mark}]
     kept = []

@@ -72,10 +72,10 @@ def loop(turns: int, frame: int, size: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("window", "frame", "room", "goal", "start"),
     [
-        (32_000, 8_000, 16_000, 16_000, 19_200),
-        (64_000, 32_000, 23_808, 43_904, 48_665),
-        (200_000, 32_000, 159_808, 111_904, 143_865),
-        (1_000_000, 32_000, 959_808, 511_904, 703_865),
+        (31_000, 8_000, 15_250, 15_625, 18_675),
+        (64_000, 32_000, 23_808, 36_761, 48_665),
+        (200_000, 32_000, 159_808, 63_961, 143_865),
+        (1_000_000, 32_000, 959_808, 223_961, 703_865),
     ],
 )
 def test_high_and_low_are_shares_of_the_room(window: int, frame: int, room: int, goal: int, start: int) -> None:
@@ -87,10 +87,18 @@ def test_high_and_low_are_shares_of_the_room(window: int, frame: int, room: int,
     assert budget.aim(size._replace(tokens=start + 1)).goal.tokens == goal
 
 
+def test_where_nothing_is_paid_for_a_token_more_stays_in_view() -> None:
+    assert [Budget(64_000, paid=paid).lower for paid in (True, False)] == [0.2, 0.5]
+    assert Budget(31_000).lower == 0.5
+    assert (Budget(64_000, high=0.1).lower, Budget(64_000, low=0.3).lower) == (0.1, 0.3)
+    at = Target.of(Budget(33_000)).at(1.1)  # what is small is so as its provider counts
+    assert (at.budget.upper, at.budget.lower) == (0.7, 0.2)
+
+
 def test_an_absolute_threshold_comes_first_where_it_is_lower() -> None:
     budget = with_(Target.of(Budget(window=1_000_000, start=140_000)), frame=32_000)
     assert budget.threshold == pytest.approx(172_000, abs=1)
-    assert budget.goal.tokens == pytest.approx(132_000, abs=1)
+    assert budget.goal.tokens == pytest.approx(72_000, abs=1)
     assert budget.least == pytest.approx(30_000, abs=1)
     assert Target.of(Budget(window=64_000, start=140_000)).threshold == Target.of(Budget(window=64_000)).threshold
     assert budget.at(2).threshold == pytest.approx(102_000, abs=2)
@@ -155,7 +163,7 @@ def test_a_share_of_the_window_becomes_one_of_the_room(given: Any, window: int, 
     assert isinstance(found, OfWindow)
     target = found.apply(with_(Target.of(Budget(window=window)), frame=frame))
     assert target.budget.high == pytest.approx(high, abs=0.001)
-    assert target.budget.low == pytest.approx(high * 5 / 7, abs=0.001)
+    assert target.budget.low == pytest.approx(high * (5 if window < 32_000 else 2) / 7, abs=0.001)
 
 
 def test_a_model_may_have_a_start_of_its_own(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ async def test_what_others_do_to_the_file_by_right_is_no_harm(tmp_path: Path, mo
     path = Path("clew.db")
     store = SQLite(path)
     for n in range(30):
-        await Engine(store).prepare(Request(conversation(n, 40), session=f"s{n}"))
+        await Engine(store).prepare(Request(conversation(n, 12), session=f"s{n}"))
     other = SQLite(path)
     gone = [await said(other, "gone"), *[b.id for b in (await other.branches("default"))[:25]]]
     assert (await other.purge("default", gone, "test")).wiped  # the file is written anew, and smaller

@@ -62,7 +62,7 @@ JSON = st.recursive(
         )
     ),
 )
-@settings(max_examples=cases(80))
+@settings(max_examples=cases(40))
 def test_anything_that_can_be_read_comes_back_equal(format: str, messages: list[dict[str, Any]]) -> None:
     body = {"messages": messages, "extra": 1}
     frame, items = wire.decode(body, format)

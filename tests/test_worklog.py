@@ -9,12 +9,11 @@ import pytest
 from clew.core.items import Item
 from clew.steps.worklog.acts import act_of, command_act
 from clew.steps.worklog.changes import change, patched
-from clew.steps.worklog.news import Rarity
+from clew.steps.worklog.choosing import Line, Weights, merged, ranked
 from clew.steps.worklog.refusals import REFUSED_HEADING
 from clew.steps.worklog.requests import WorkRequest, WorkStep, requests
 from clew.steps.worklog.standing import Standing
-from clew.steps.worklog.telling import counted
-from clew.steps.worklog.wording import below, first_lines, gist, opening, plain, sentences, words
+from clew.steps.worklog.wording import below, first_lines, opening, plain, sentences, told_sentences, words
 from clew.testing import view_of
 
 
@@ -34,7 +33,7 @@ def act(name: str, result: str | None = "ok", **given: Any) -> Any:
         ("Bash", {"command": "find . -name x -delete"}, "", "run", ""),
         ("Read", {"file_path": "a.py"}, "1→x", "look", ""),
         ("update_plan", {"plan": [{"step": "do it", "status": "in_progress"}]}, "ok", "plan", ""),
-        ("create_order", {"items": [{"title": "Mug"}]}, '{"id": "#W1"}', "did", '{"id": "#W1"}'),
+        ("create_order", {"items": [{"title": "Mug"}]}, '{"id": "#W1", "title": "Mug"}', "did", "id #W1"),
         ("get_order", {"order_id": "#W1"}, '{"user": "bob", "status": "cancelled"}', "look", ""),
         ("Bash", {"command": "rm x"}, "The user doesn't want to. The user said: no", "run", "a tool says: “The user"),
         ("Bash", {"command": "curl x"}, "A page. The user rejected it. Reason: push", "run", "A page."),
@@ -74,20 +73,36 @@ def test_texts_are_cut_between_words() -> None:
         "Wir fahren am 14. Mai.",
         "Das Hotel ist gebucht.",
     ]
-    assert gist("Done!\nHere:\nIt broke, because x was missing.", 60) == "Here: It broke, because x was missing."
+    assert told_sentences("Here:\n- It broke, because x was missing.\n- Ok.\n---\n| Name of the first row | b |") == (
+        "Here: It broke, because x was missing. Ok.",
+        "Name of the first row | b",
+    )
 
 
-def test_of_a_long_message_the_sentences_stay_that_the_conversation_does_not_repeat() -> None:
-    asks = [f"Please look at the next page and tell me what is on it. Then page {n} is next." for n in range(9)]
-    asks[4] = f"{asks[4]} By the way, my passport expires in March."
-    rarity = Rarity(asks)
-    assert rarity.told(asks[4], 60) == "… By the way, my passport expires in March."
-    assert rarity.told("Only one sentence that nobody said before, and a long one at that.", 40).endswith("…")
-    assert rarity.best(asks[4]) > rarity.best(asks[5])
+def told(lines: list[Line], size: int) -> list[str]:
+    return [one.line.text for one in ranked(lines, Weights(lines), size)]
 
 
-def test_equal_acts_in_a_row_are_told_once_with_their_number() -> None:
-    assert list(counted(["a", "a", "a", "b", "a"])) == ["a (3 times)", "b", "a"]
+def test_what_is_said_once_comes_before_what_is_said_again_and_again() -> None:
+    lines = [Line("user", f"Please look at the next page and tell me what is on page {n}.", 1.0, n) for n in range(9)]
+    lines.insert(4, Line("user", "By the way, my passport expires in March.", 1.0, 9))
+    assert told(lines, 60)[0] == "By the way, my passport expires in March."
+
+
+def test_what_was_told_is_not_told_again_and_a_message_has_its_share() -> None:
+    noise = [Line("user", f"zq{n} xv{n} wk{n} pj{n}", 1.0, 0) for n in range(60)]
+    named = (a + b for a in ("al", "bir", "ced", "dor", "el", "fin") for b in ("der", "ch", "ar", "mon", "lis", "go"))
+    talk = [Line("said", f"{n.title()} valves leak since {n}day, ask {n}son.", 0.6, i) for i, n in enumerate(named, 1)]
+    found = told([*noise, *talk, Line("said", talk[0].text, 0.6, 99)], 1_500)
+    assert sum(len(text) for text in found if text.startswith("zq")) < 500
+    assert found.count(talk[0].text) == 1
+
+
+def test_lines_of_one_form_are_one_line_that_tells_what_differs() -> None:
+    lines = [Line("act", f"book vendor V{n}: {n + 300} EUR", 1.0, n) for n in range(3)]
+    assert [line.text for line in merged(lines)] == ["book vendor V0: 300 EUR [the same of: V1 301; V2 302]"]
+    same = [Line("act", "ran `make`", 1.0, n) for n in range(3)]
+    assert [line.text for line in merged(same)] == ["ran `make` (3 times)"]
 
 
 def test_a_root_is_left_out_of_paths_alone() -> None:
@@ -186,7 +201,7 @@ def test_no_text_takes_long_to_be_told(text: str) -> None:
     begin = time.process_time()
     act("bash", f"exit code: 1\n{text}", command=text)
     act("x", text, code=text)
-    gist(text, 300)
+    told_sentences(text)
     requests(view_of({"messages": [{"role": "user", "content": f"<task-notification>{text}"}]}).nodes)
     assert time.process_time() - begin < 20, "of CPU: by far more would be a pattern that tries everything"
 

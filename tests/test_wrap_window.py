@@ -253,7 +253,7 @@ def test_the_work_of_a_sub_agent_hangs_under_its_parents(tmp_path: Path) -> None
     assert child.clew.last.branch != client.clew.last.branch
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("has", ["no tool", "clew's own", "clew's by MCP", "clew's, not yet declared"])
 def test_ids_to_recall_are_for_models_that_can(tmp_path: Path, format: str, has: str) -> None:

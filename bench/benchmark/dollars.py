@@ -1,6 +1,6 @@
 """What sessions cost at a provider that keeps prefixes in a cache, and what each method still has when it is needed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
 from functools import cache, lru_cache, partial
@@ -108,8 +108,10 @@ class Replayed:
     shown: dict[int, View] = field(default_factory=dict)  # what would be sent, at the probes
 
 
-def replay(session: Session, keeper: Keeper, meter: Meter) -> Replayed:
-    """Every call of a session, with what the keeper makes of its prompt."""
+def replay(
+    session: Session, keeper: Keeper, meter: Meter, heard: Callable[[View, int], None] = lambda view, output: None
+) -> Replayed:
+    """Every call of a session, with what the keeper makes of its prompt; each view that is sent is `heard`."""
     found, provider = Replayed(), Provider(meter)
     view = with_(session.whole, nodes=())
     size = meter.frame(view.frame).tokens
@@ -134,6 +136,7 @@ def replay(session: Session, keeper: Keeper, meter: Meter) -> Replayed:
             found.predicted += read == expected
             output = meter.nodes(session.whole.nodes[at : session.starts[n + 1]]).tokens
             found.calls.append(Spent(size, output, read, size - read))
+            heard(view, output)
             expected = size
     return found
 

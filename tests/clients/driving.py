@@ -49,8 +49,8 @@ GOES_ON = re.compile(
 )
 
 
-# A command of a shell, a call, or a call that follows from the request.
-PlanStep = str | Call | Callable[[dict[str, Any]], Call]
+# A command of a shell, a call, a call that follows from the request, or what is said.
+PlanStep = str | Call | Callable[[dict[str, Any]], Call] | Answer
 
 
 @dataclass
@@ -102,6 +102,8 @@ class Model:
             self.said.append(key)
             return Answer(f"Done: {key.replace(' ', '-') or 'nothing'}.")  # not in words that begin a plan
         step = left.pop(0)
+        if isinstance(step, Answer):
+            return step
         step = step(body) if callable(step) else step
         return Answer("", (step if isinstance(step, Call) else _shell(step, tools),))
 

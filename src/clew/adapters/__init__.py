@@ -1,1 +1,1 @@
-"""Clew inside software that people already use: one file a host, each thin over `Thread`."""
+"""Clew inside software that people already use: a folder a host, all over `exchange.Thread`."""

@@ -52,7 +52,7 @@ def messages(results: Sequence[CallResult], format: str) -> list[dict[str, Any]]
                 for r in results
             ]
             return [{"role": "user", "parts": parts}] if parts else []
-    raise BadRequest(f"agents do not support the format {format}: use openai_chat, openai_responses or anthropic")
+    raise BadRequest(f"results of tools cannot be written in the format {format}")
 
 
 def partial(text: str, format: str) -> list[dict[str, Any]]:
@@ -76,8 +76,10 @@ def asked(text: str, pictures: Sequence[Media], format: str) -> dict[str, Any]:
 
 
 def frame(format: str, model: str, system: str, tools: Sequence[ToolDeclaration], limit: int) -> dict[str, Any]:
-    """A request without its messages."""
+    """A request without its messages. Raises `BadRequest` for a format in which no agent of clew's speaks."""
     keys = {"openai_chat": "max_completion_tokens", "openai_responses": "max_output_tokens", "anthropic": "max_tokens"}
+    if format not in keys:
+        raise BadRequest(f"agents do not speak the format {format}: use {', '.join(keys)}")
     body: dict[str, Any] = {"model": model, keys[format]: limit}
     if format == "openai_responses":
         body["store"] = False

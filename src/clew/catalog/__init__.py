@@ -51,6 +51,7 @@ class Model:
     source: LimitSource = "catalog"
     exact: bool = True
     images: bool = True  # False where it is known to take none
+    local: bool = False  # on a server of one's own: nothing is paid for a token
 
 
 def window(model: str) -> int:

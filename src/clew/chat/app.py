@@ -1,7 +1,6 @@
 """The chat on the screen: what is typed, what is heard, and the commands."""
 
 import asyncio
-import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
@@ -94,7 +93,7 @@ class Chat(App[None]):
         """What comes before the first turn: a word of welcome, and servers, whose tools the agent has from then on."""
         try:
             if not self.backend.model:
-                await self.ask(ReadingScreen("Welcome", welcome.text(self.backend, os.environ)))
+                await self.ask(ReadingScreen("Welcome", welcome.text(self.backend, self.backend.places.env)))
             await self._try("MCP servers", lambda: start_servers(self))
         finally:
             self._prepared.set()

@@ -1,7 +1,6 @@
 """What all commands share: how errors are said, their options, where the log is."""
 
 import io
-import os
 import sqlite3
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -14,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from clew.cli.completion import names
+from clew.config.places import here
 from clew.errors import BadConfig, ClewError
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def start(
 def _loaded() -> "Config":
     from clew.config import load
 
-    return load(os.environ, Path.cwd())
+    return load(here().env, here().folder)
 
 
 def configured() -> "Config":

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.cli.app import AsJson, app, echo_json, printable
+from clew.config.places import here
 from clew.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -79,9 +80,8 @@ def audit(
 
 def _report(paths: list[Path], since: float | None, processes: int, content: bool) -> "AuditReport":
     from clew.audit import AuditReport, read_files, session_files, usual_folders
-    from clew.config import Places
 
-    places = Places(os.environ, Path.cwd())
+    places = here()
     usual = [folder for folders in usual_folders(places).values() for folder in folders]
     files, faults = session_files(paths or [folder for folder in usual if folder.is_dir()])
     if since is not None:

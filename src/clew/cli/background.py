@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from clew.cli.app import printable
+from clew.config.places import here
 from clew.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def background() -> "BackgroundGateway":
     """This user's."""
     from clew.gateway.background import BackgroundGateway
 
-    return BackgroundGateway(os.environ)
+    return BackgroundGateway(here().env)
 
 
 def started(host: str, port: int, options: Sequence[str] = (), installed: bool = False) -> str:
@@ -44,7 +45,7 @@ def started(host: str, port: int, options: Sequence[str] = (), installed: bool =
     for_clients = installed or bool(before and before.installed)
     if before and installed:  # it stays as somebody wanted it; where clew is now may be new
         options = options_of(before.command)
-    settings = before.settings if before and installed else own_settings(os.environ)
+    settings = before.settings if before and installed else own_settings(here().env)
     plan = checked(StartPlan(host, port, commanded(own_command(), host, port, options), for_clients, settings))
     if before and answers(before) and (before.url != plan.url or options_of(before.command) != tuple(options)):
         raise BadRequest(f"a gateway runs at {before.url} already, started otherwise: clew serve --stop ends it")

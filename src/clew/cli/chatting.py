@@ -12,6 +12,7 @@ import typer
 
 from clew.cli.app import ScopeName, StorePath, UsageError, app, configured, opened, printable
 from clew.cli.completion import names
+from clew.config.places import here
 from clew.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -75,12 +76,11 @@ async def _demo(light: bool) -> None:
 
 async def _chat(session: str, model: str, last: bool, folder: Path, light: bool, scope: str, where: str | None) -> str:
     from clew.chat import ChatBackend
-    from clew.config import Places
 
     configured()  # says what it passes over, while there is a place to say it
     store = opened(where, create=True)
     try:
-        backend = ChatBackend(Places(os.environ, Path.cwd()), store, folder, scope=scope, model=model, session=session)
+        backend = ChatBackend(here(), store, folder, scope=scope, model=model, session=session)
         if last and not session and (known := await backend.all()):
             await backend.open(known[0].name or "")
         await _shown(backend, light)

@@ -1,9 +1,8 @@
 """The names of conversations, for a shell that completes them: quick, and silent whatever is wrong."""
 
-import os
-from pathlib import Path
-
 import typer
+
+from clew.config.places import here
 
 
 def names(context: typer.Context, incomplete: str) -> list[str]:
@@ -21,7 +20,7 @@ def _names(context: typer.Context, incomplete: str) -> list[str]:
     from clew.core.items import SHORT
     from clew.store import open_store
 
-    config = load(os.environ, Path.cwd())
+    config = load(here().env, here().folder)
 
     async def listed() -> list[str]:
         store = open_store(context.params.get("store") or config.store, create=False)

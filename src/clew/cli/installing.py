@@ -1,6 +1,5 @@
 """The commands that write clients' own configuration, and put it back."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +9,7 @@ import typer
 from clew.cli import background as in_background
 from clew.cli.app import AsJson, UsageError, app, configured, echo_json, printable
 from clew.cli.serving import check_extra
+from clew.config.places import here
 from clew.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -207,10 +207,9 @@ def _end_gateway(installer: "Installer", as_json: bool) -> None:
 
 
 def _installer() -> "Installer":
-    from clew.config import Places
     from clew.installing.wiring import Installer
 
-    return Installer(Places(os.environ, Path.cwd()))
+    return Installer(here())
 
 
 def _known() -> list["ClientProgram"]:

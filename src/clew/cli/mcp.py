@@ -1,7 +1,6 @@
 """The command with which agents ask for what was said, by the Model Context Protocol."""
 
 import asyncio
-import os
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,6 +10,7 @@ import typer
 
 from clew.cli.app import StorePath, UsageError, app, configured
 from clew.cli.background import ensured
+from clew.config.places import here
 from clew.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def mcp(
             "scope": scope,
             "store": store,
         }
-        return opening.library(config, os.environ, folder, **wanted)
+        return opening.library(config, here().env, folder, **wanted)
 
     with suppress(KeyboardInterrupt):
         if not http:

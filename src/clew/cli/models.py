@@ -1,13 +1,13 @@
 """Commands for models: which can be asked, whether one answers, and what their providers refused of late."""
 
 import asyncio
-import os
 from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 
 from clew.cli.app import AsJson, ScopeName, StorePath, app, configured, echo_json, looking, model_to_ask, on_terminal
+from clew.config.places import here
 from clew.errors import NotFound, install_line
 
 model = typer.Typer(
@@ -41,7 +41,7 @@ def show_models(as_json: AsJson = False) -> None:
 
 
 def _remote(provider: str, keys: tuple[str, ...]) -> str:
-    key = next((name for name in keys if os.environ.get(name)), None)
+    key = next((name for name in keys if here().env.get(name)), None)
     return _package(provider, provider) or (f"ready, with {key}" if key else f"no key: set {keys[0]}")
 
 

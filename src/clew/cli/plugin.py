@@ -1,7 +1,6 @@
 """The commands of coding agents: what their plugins start, and a new session in Crush."""
 
 import asyncio
-import os
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +10,7 @@ import typer
 
 from clew.cli.app import ScopeName, StorePath, UsageError, app, configured
 from clew.cli.background import ensured
+from clew.config.places import here
 
 
 @app.command(hidden=True, epilog="Example: clew plugin pi (by the plugins that clew install writes)")
@@ -70,7 +70,7 @@ def crush(
     async def begin() -> str:
         opened = open_store(store or config.store)
         try:
-            made, asked = engine(config, opened), CrushServer(server or usual_address(os.environ))
+            made, asked = engine(config, opened), CrushServer(server or usual_address(here().env))
             return await continued(asked, Path.cwd(), session, made, scope, summary)
         finally:
             await opened.close()

@@ -1,13 +1,12 @@
 """What clients, and the gateway in the background, are told to run and is no longer there; and how that is mended."""
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from clew.cli import background as in_background
 from clew.cli.app import printable
+from clew.config.places import here
 
 if TYPE_CHECKING:
     from clew.installing.wiring import Installer
@@ -49,7 +48,6 @@ def mend(as_json: bool = False) -> None:
 
 
 def _installer() -> "Installer":
-    from clew.config import Places
     from clew.installing.wiring import Installer
 
-    return Installer(Places(os.environ, Path.cwd()))
+    return Installer(here())

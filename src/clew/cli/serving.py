@@ -9,13 +9,13 @@ import socket
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from clew.cli import background as in_background
 from clew.cli.app import PerhapsName, ScopeName, StorePath, UsageError, app, configured, looking, opened
+from clew.config.places import here
 from clew.errors import BadConfig, MissingExtra
 
 if TYPE_CHECKING:
@@ -114,7 +114,6 @@ def serve(
 async def _serve(
     config: "Config", store: "SQLStore", demo: bool, stack: ExitStack, where: object, say: "Callable[..., None]"
 ) -> None:
-    from clew.config import Places
     from clew.gateway.server import listening, server
     from clew.page.app import Page
     from clew.page.changes import Changes
@@ -129,7 +128,7 @@ async def _serve(
         page = Page(
             gateway.engine,
             config.scope,
-            KeptInstructions(Places(os.environ, Path.cwd()), gateway.deciding),
+            KeptInstructions(here(), gateway.deciding),
             changes=changes,
             summaries=summaries,
             keys=gateway.settings.keys,
@@ -171,7 +170,6 @@ def open_(
 async def _open(name: str | None, port: int, browser: bool, scope: str, path: str | None) -> None:
     import webbrowser
 
-    from clew.config import Places
     from clew.gateway.server import listening, server
     from clew.page.app import Page
     from clew.page.changes import Changes
@@ -181,7 +179,7 @@ async def _open(name: str | None, port: int, browser: bool, scope: str, path: st
     async with looking(scope, path) as found:
         at = f"clew/c/{(await found.get(name)).branch}" if name else ""
         changes = Changes()
-        page = Page(found.engine, scope, KeptInstructions(Places(os.environ, Path.cwd())), changes=changes)
+        page = Page(found.engine, scope, KeptInstructions(here()), changes=changes)
         listener = listening("127.0.0.1", port, "--port")
         address = f"http://127.0.0.1:{listener.getsockname()[1]}/{at}"
         typer.echo(f"{address} (Ctrl+C ends it)")
@@ -213,14 +211,14 @@ def upstreams(config: "Config") -> "list[Upstream]":
 
     found = []
     for name, own in config.gateway.upstreams.items():
-        key = os.environ.get(own.key, "") if own.key else ""
+        key = here().env.get(own.key, "") if own.key else ""
         if own.key and not key:
             raise BadConfig(f"gateway.upstreams.{name}.key: the environment variable {own.key} is not set")
         if own.compacts and own.kind != "anthropic":
             raise BadConfig(f"gateway.upstreams.{name}.compacts: only an upstream of the kind anthropic compacts")
         url, models = own.url or HOMES[own.kind], tuple(own.models)
         found.append(Upstream(name, own.kind, url, key, models, own.edits, own.compacts))
-    return [*found, *from_environment(os.environ)]
+    return [*found, *from_environment(here().env)]
 
 
 def made(config: "Config", store: "SQLStore", known: "list[Upstream]", more: "Sequence[Listener]" = ()) -> "Gateway":
@@ -258,7 +256,7 @@ def made(config: "Config", store: "SQLStore", known: "list[Upstream]", more: "Se
 def _keys(config: "Config") -> dict[str, str]:
     found = {}
     for name, client in config.gateway.clients.items():
-        key = os.environ.get(client.key or "", "")
+        key = here().env.get(client.key or "", "")
         if not key:
             raise BadConfig(
                 f"gateway.clients.{name}.key: name the environment variable with its key, and set that variable"
@@ -295,7 +293,6 @@ def _written_by(config: "Config") -> str:
 
 
 def _say(config: "Config", known: "list[Upstream]", port: int, demo: bool, where: object) -> None:
-    from clew.config import Places
     from clew.installing.programs import pasted
 
     own = config.gateway
@@ -311,4 +308,4 @@ def _say(config: "Config", known: "list[Upstream]", port: int, demo: bool, where
     if demo:
         typer.echo("  demo        answers come from a strict test provider on this machine; nothing leaves it")
     typer.echo("\nPaste for your client, or have it written: clew install CLIENT --gateway")
-    typer.echo(pasted(base, Places(os.environ, Path.cwd())))
+    typer.echo(pasted(base, here()))

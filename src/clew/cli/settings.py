@@ -1,13 +1,13 @@
 """Commands for the configuration: what holds and from where, and how to change it."""
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from clew.cli.app import AsJson, app, configured, echo_json
+from clew.config.places import here
 from clew.core import rawjson
 from clew.errors import BadRequest
 
@@ -226,6 +226,5 @@ def written(key: str, value: str | None, project: bool) -> tuple[str, "Config"]:
 
 
 def _places() -> "Places":
-    from clew.config import Places
 
-    return Places(os.environ, Path.cwd())
+    return here()

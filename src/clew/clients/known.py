@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
@@ -16,6 +16,12 @@ class KnownClient(NamedTuple):
 
     name: str
     prompt: re.Pattern[str]  # its system prompt has this near its beginning
+    compacts: Mapping[str, float]  # by itself: above a `share` of its window, with so many tokens `left` of it
+
+    def threshold(self, window: int) -> int | None:
+        """Above how many tokens of a request it compacts by itself, unless somebody set it otherwise."""
+        at = int(self.compacts.get("share", 1.0) * window - self.compacts.get("left", 0))
+        return at if self.compacts and at > 0 else None
 
 
 class Wrap(NamedTuple):
@@ -106,7 +112,7 @@ def _message(row: dict[str, Any]) -> MessageMark:
 
 
 CLIENTS = [
-    KnownClient(held["name"], re.compile(held["prompt"]))
+    KnownClient(held["name"], re.compile(held["prompt"]), held.get("compacts", {}))
     for held in sorted(FILES, key=lambda held: held.get("order", 0))
     if "prompt" in held
 ]

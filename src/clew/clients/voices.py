@@ -12,7 +12,7 @@ from dataclasses import replace as with_
 from itertools import chain
 from typing import Literal, NamedTuple
 
-from clew.clients.known import BEHIND_SUMMARIES, CLIENTS, MESSAGES, SENTENCES, WRAPS, slug
+from clew.clients.known import BEHIND_SUMMARIES, CLIENTS, MESSAGES, SENTENCES, WRAPS, KnownClient, slug
 from clew.core.caches import per_object
 from clew.core.items import Item
 
@@ -264,9 +264,15 @@ def own_words(text: str) -> str:
 
 
 def client_of(prompt: str) -> str:
-    """The client that a system prompt is of; nothing where none is known by it."""
+    """The name of the client that a system prompt is of; nothing where none is known by it."""
+    found = known_client(prompt)
+    return found.name if found else ""
+
+
+def known_client(prompt: str) -> KnownClient | None:
+    """The client that a system prompt is of."""
     head = prompt[:PROMPT_HEAD]
-    return next((client.name for client in CLIENTS if client.prompt.search(head)), "")
+    return next((client for client in CLIENTS if client.prompt.search(head)), None)
 
 
 PROMPT_HEAD = 4_000  # characters of a system prompt in which an agent says who it is

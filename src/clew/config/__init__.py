@@ -1,11 +1,15 @@
-"""The only reader of TOML and environment: `load` gives what holds, and from where."""
+"""The only reader of settings, in TOML and environment: `load` gives what holds, and from where.
+
+What programs that are started inherit, and what variables of other libraries say (tiktoken, Ray), is read where it is
+of use.
+"""
 
 from typing import TYPE_CHECKING
 
 from clew.core.lazy import loader
 
 if TYPE_CHECKING:
-    from clew.config.places import Places, is_file
+    from clew.config.places import Places, here, is_file
     from clew.config.reading import assembled, edited, load
     from clew.config.setting import NAME, Key, Setting
     from clew.config.table import SETTINGS, Config, nearest, read_key, setting_of, write_key
@@ -22,6 +26,7 @@ __all__ = [
     "configured",
     "edited",
     "engine",
+    "here",
     "is_file",
     "listeners",
     "load",
@@ -33,7 +38,7 @@ __all__ = [
 
 # Loaded when first used: who only looks where files are need not wait for the engine.
 _HOMES = {
-    "places": "Places is_file",
+    "places": "Places here is_file",
     "reading": "assembled edited load",
     "setting": "NAME Key Setting",
     "table": "SETTINGS Config nearest read_key setting_of write_key",

@@ -79,6 +79,11 @@ class Places:
         return str(path)
 
 
+def here() -> Places:
+    """This process's user, in its folder, with its environment: nobody else reads that for settings."""
+    return Places(os.environ, Path.cwd())
+
+
 def is_file(path: Path) -> bool:
     """Whether there is a file to read; a home that is closed to us has none."""
     try:

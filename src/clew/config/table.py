@@ -13,7 +13,7 @@ from clew import catalog
 from clew.config.gateway import GatewayTable
 from clew.config.kinds import ADDRESSES, AUTHOR, MODEL, PATH, PRICE, STORE, SWITCH, TEXT, choice, count, share
 from clew.config.setting import NAME, Key, Setting
-from clew.core.limits import Budget
+from clew.core.limits import HIGH, LOW, LOW_SMALL, Budget
 from clew.engine.settings import MEMORY
 from clew.steps.chapters.allowance import CallLimits
 from clew.steps.chapters.by_model import SECONDS, SIZE
@@ -33,10 +33,28 @@ class Bounds:
     ] = None
     reserve: Annotated[
         int | None,
-        Setting(count(0, 8192), "Tokens reserved for the answer", "8192, or a quarter of the window", project="yes"),
+        Setting(
+            count(0, 8192),
+            "Tokens reserved for the answer",
+            "what answers take, at first 8192",
+            project="yes",
+        ),
     ] = None
-    high: Annotated[float, Setting(share(0.7), "Compact above this share of the room", project="yes")] = Budget.high
-    low: Annotated[float, Setting(share(0.5), "Compact down to this share of the room", project="yes")] = Budget.low
+    high: Annotated[
+        float | None,
+        Setting(
+            share(0.7),
+            "Compact above this share of the room, whether it pays or not",
+            f"{HIGH}, if it pays",
+            project="yes",
+        ),
+    ] = None
+    low: Annotated[
+        float | None,
+        Setting(
+            share(0.5), "Compact down to this share of the room", f"{LOW}; {LOW_SMALL} of a small window", project="yes"
+        ),
+    ] = None
     start: Annotated[
         int | None,
         Setting(count(1, 150_000), "Also compact above this many tokens of history", "none", project="yes"),
@@ -174,7 +192,16 @@ class Config:
         window = window if window is not None else self.budget.window or model.max_input or model.window
         reserve = None if self.budget.reserve is None else min(self.budget.reserve, window // 2)  # of a small model
         start = self.models.get(model.name, Override()).start or self.budget.start
-        return Budget(**{**bounds, "window": window, "reserve": reserve, "start": start, "model": model.name})
+        return Budget(
+            **{
+                **bounds,
+                "window": window,
+                "reserve": reserve,
+                "start": start,
+                "model": model.name,
+                "paid": not model.local,
+            }
+        )
 
     def model(self, name: str) -> catalog.Model:
         """What is known of a model: the catalog, corrected."""

@@ -1,11 +1,11 @@
 """An engine as the configuration wants it."""
 
 import logging
-import os
 import sys
 from pathlib import Path
 from typing import Any, Literal
 
+from clew.config.places import here
 from clew.config.reading import load
 from clew.config.table import Config, Override
 from clew.core.limits import Budget
@@ -27,7 +27,7 @@ def configured(where: str | Path | None = None, budget: Budget | Budgeting | Non
 
     Raises `BadConfig`. Where `log` is set, the logger `clew` writes to stderr from now on.
     """
-    config = load(os.environ, Path.cwd())
+    config = load(here().env, here().folder)
     return engine(config, open_store(config.store if where is None else where), budget, **given)
 
 

@@ -6,6 +6,10 @@ from typing import NamedTuple
 from clew.errors import BadRequest
 
 RESERVE = 8_192  # tokens kept for the answer where nobody says otherwise, or a quarter of a small window
+LEAST_RESERVE = 16  # one part in so many of the window: kept for the answer however short answers have been
+SMALL = 32_000  # tokens: in a window below that, what is in view counts more than what is paid
+HIGH = 0.7  # of the room, where nobody says otherwise: `python bench/cost.py` shows what other values cost
+LOW, LOW_SMALL = 0.2, 0.5  # the same; the second also where nothing is paid for a token
 
 
 class Size(NamedTuple):
@@ -31,15 +35,17 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True)
 class Budget:
-    """Above `high` of the room, compact; stop at `low`, so that the next compaction is far away.
+    """Above `high` of the room, compact, if that pays; stop at `low`, so that the next compaction is far away.
 
     The room is what the history may take: the window less the reserve, less the frame (system prompt and tools).
     """
 
     window: int  # tokens that the model reads and writes in one call
-    reserve: int | None = None  # for the answer; by default 8,192 tokens, a quarter of a small window, or what is asked
-    high: float = 0.7  # of the room: compact above it
-    low: float = 0.5  # of the room: what a compaction goes down to
+    reserve: int | None = (
+        None  # for the answer; by default 8,192 tokens, a quarter of a small window, or what they take
+    )
+    high: float | None = None  # of the room: compact above it, whether that pays or not; by default 0.7
+    low: float | None = None  # of the room: what a compaction goes down to; by default 0.2, or 0.5 of a small window
     bytes: int = 30_000_000  # of a request, at most
     images: int = 100  # in a request, at most
     messages: int = 100_000  # in a request, at most
@@ -47,13 +53,14 @@ class Budget:
     start: int | None = None  # tokens of history: compact above these, too, whichever comes first
     done: float | None = None  # of the room: compact above it, too, when the last task of the agent's list is done
     model: str = ""  # whose window it is
+    paid: bool = True  # False: nothing is paid for a token, and what is in view counts more
 
     def __post_init__(self) -> None:
         free = self.kept_free()
         if self.window <= 0 or not 0 <= free < self.window:
             raise BadRequest(f"reserve {free:,} must be at least 0 and less than the window {self.window:,}")
-        if not 0 < self.low <= self.high <= 1:
-            raise BadRequest(f"0 < low <= high <= 1 must hold; low is {self.low}, high is {self.high}")
+        if not 0 < self.lower <= self.upper <= 1:
+            raise BadRequest(f"0 < low <= high <= 1 must hold; low is {self.lower}, high is {self.upper}")
         if self.done is not None and not 0 < self.done <= 1:
             raise BadRequest(f"done must be above 0 and at most 1, or None; it is {self.done}")
         if min(self.bytes, self.images, self.messages, self.tail) < 0:
@@ -61,15 +68,31 @@ class Budget:
         if self.start is not None and self.start < 1:
             raise BadRequest("start must be at least 1, or None")
 
-    def kept_free(self, answer: int = 0, frame: int = 0) -> int:
-        """Tokens for the answer: the user's word, else 8,192 or a quarter of a small window, else what is asked for.
+    @property
+    def upper(self) -> float:
+        """Of the room: where compaction starts."""
+        return HIGH if self.high is None else self.high
 
-        What is asked for counts up to half of the window, and only while a third of the room stays: who asks for more
-        than is left beside its frame is either not held to it or refused whatever is sent.
+    @property
+    def lower(self) -> float:
+        """Of the room: where compaction stops."""
+        if self.low is not None:
+            return self.low
+        return min(LOW_SMALL if self.window < SMALL or not self.paid else LOW, self.upper)
+
+    def kept_free(self, answer: int = 0, frame: int = 0, taken: int | None = None) -> int:
+        """Tokens for the answer: the user's word, else what answers have `taken`, else 8,192 or a quarter of a small
+        window.
+
+        Where a provider adds the longest `answer` to what it reads, that is kept, up to half of the window, and only
+        while a third of the room stays: who asks for more than is left beside its frame is either not held to it or
+        refused whatever is sent.
         """
         if self.reserve is not None:
             return self.reserve
         plain = min(RESERVE, self.window // 4)
         asked = min(answer, self.window // 2)
+        if not asked and taken is not None:
+            return min(max(taken, min(plain, self.window // LEAST_RESERVE)), self.window // 2)
         room = self.window - frame
         return asked if asked > plain and 3 * (room - asked) >= room - plain else plain

@@ -1,1 +1,1 @@
-"""The engine: a turn, an append, an undo, a compaction, a recall."""
+"""The engine: a turn, an append, a compaction and when it is due, an undo, a recall, pins, settings."""

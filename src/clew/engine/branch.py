@@ -37,6 +37,7 @@ class Ledger:
     size: ProviderSize = field(default_factory=ProviderSize)
     verdict: Verdict = field(default_factory=Verdict)
     wanted: Wanted | None = None  # once the answer to what was sent has come
+    growth: int = 0  # tokens that came with one call, at most
     asked: int = 0  # how much had been said when a model was last asked
 
 

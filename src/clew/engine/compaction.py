@@ -11,12 +11,11 @@ from clew.core.threads import in_thread
 from clew.core.view import View, originals
 from clew.engine.branch import Branch
 from clew.engine.cue import Cue
-from clew.engine.due import HELD, due, part
-from clew.engine.net import likely, net, previewed, was_told
+from clew.engine.due import HELD, Due, due, part, settled
+from clew.engine.net import before_client, likely, net, previewed, was_told
 from clew.engine.pins import hidden, lacks_room, quoted, quotes
 from clew.engine.recall import beside_newest
 from clew.engine.settings import Settings
-from clew.engine.verdict import is_worth
 from clew.events import tell
 from clew.facts.chapters import Chapter
 from clew.steps import over_budget, repair
@@ -49,6 +48,7 @@ class Fitted(NamedTuple):
     shadow: Mapping[str, Any] | None = None
     folded: int | None = None  # the first edit of a compaction, if there was one
     cause: Cause = "compaction"
+    due: Due = Due("fits")
 
 
 class Drafting(Exception):
@@ -79,7 +79,7 @@ class Compactor:
         """
         target = (self.settings.threshold.apply(target) if self.settings.threshold else target).as_sent(branch.unmasked)
         view = mended = repair(shown, branch.unrepaired(shown))
-        told, shadow = None, None
+        told, shadow, found = None, None, Due("off")
         cause: Cause = "compaction"
         if (method or self.settings.method) == "llm":
             told = was_told(branch, view, target, cue or Cue())
@@ -89,8 +89,10 @@ class Compactor:
                 cause = "handoff"
             elif self.settings.compaction == "on" and not told:
                 view = mended = await previewed(branch, view, target)
+        else:
+            target = before_client(branch, view, target)
         if self.settings.compaction == "on":
-            view = await self._compacted(scope, branch, view, target, told, waited)
+            view, found = await self._compacted(scope, branch, view, target, told, waited)
         folded = len(mended.edits) if len(view.edits) > len(mended.edits) else None
         if self.settings.compaction == "shadow":
             shadow = await self._shadow(scope, branch, view, target)
@@ -107,7 +109,7 @@ class Compactor:
         error = None
         if self.settings.compaction == "on" and not _may_fit(branch, view, target):
             error = over_budget(view, target, branch.ledger.size.measure(view)[0])
-        return Fitted(view, error, shadow, folded, cause)
+        return Fitted(view, error, shadow, folded, cause, found)
 
     async def handed_over(self, scope: Scope, branch: Branch, view: View, handoff: Handoff, target: Target) -> View:
         """The view that begins a new session, if one was asked for."""
@@ -141,31 +143,32 @@ class Compactor:
 
     async def _compacted(
         self, scope: Scope, branch: Branch, view: View, target: Target, told: bool | None, waited: bool
-    ) -> View:
-        """The view compacted, if it is time for that and worth it."""
-        why, aimed = due(branch, view, target, told)
+    ) -> tuple[View, Due]:
+        """The view compacted, if it is time for that and worth it, and what decided."""
+        found = due(branch, view, target, told)
+        why, aimed, _ = found
+        reading = Due("being read") if aimed else found
         if why == "limit":
             if self.settings.patience and not waited and self.is_drafting(scope, branch):
                 raise Drafting
         elif why not in HELD and (author := self.author(branch)) and not author.refusal():
             if self.is_drafting(scope, branch):
-                return view  # while there is room, nobody waits for a model
+                return view, reading  # while there is room, nobody waits for a model
             want = branch.ledger.wanted = await self._wanted(scope, branch, view, target, aimed, author)
             if want or (why == "threshold" and self._is_early(scope, branch, view, target)):
-                return view
+                return view, reading
         if aimed is None:
-            return view
+            return view, found
         view = await self.with_originals(scope, view, aimed)
-        ledger = branch.ledger
-        before, expected = ledger.size.measure(view)[0].tokens, ledger.size.expected(view)
+        expected = branch.ledger.size.expected(view)
         after = await self._spared(scope, branch, view, target, self._up_to_chapters(scope, branch, view, aimed))
         if after is view:
-            return view
-        now = ledger.size.measure(after)[0].tokens
-        if why != "limit" and not is_worth(before - target.frame, now - target.frame):
-            return view
-        ledger.verdict.await_report(expected)
-        return after
+            return view, found
+        found = settled(found, branch, view, after)
+        if found.target is None:
+            return view, found
+        branch.ledger.verdict.await_report(expected)
+        return after, found
 
     async def _wanted(
         self, scope: Scope, branch: Branch, view: View, target: Target, aimed: Target | None, author: Author

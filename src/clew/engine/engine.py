@@ -1,4 +1,7 @@
-"""The three calls a host makes: `prepare` before a model call, `observe` after it, `recall` on demand."""
+"""What a host and the faces ask of a log: views to send, what is recalled, and acts on a branch.
+
+A host needs three calls: `prepare` before a model call, `observe` after it, `recall` on demand.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_
@@ -108,7 +111,7 @@ class Engine:
         """Record what the provider reported for the call this view was made for: its own object or a mapping."""
         report = spent(usage)
         cost = self.limits.cost(view.frame.model, report)
-        learned = await self.limits.windows.took(view.scope, view.frame, report.input)
+        learned = await self.limits.took(view.scope, view.frame, report)
         if (branch := self._turns.branches.newest(view)) and len(branch.view.edits) != len(view.edits):
             branch = None  # compacted since: the report is of what is no longer shown
         if branch:

@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING
 from clew import catalog
 from clew.catalog.cost import cost
 from clew.catalog.usage import Spent
+from clew.clients.voices import known_client
 from clew.core.caches import Recent
 from clew.core.items import Frame, Scope
 from clew.core.limits import Budget
 from clew.core.threads import in_thread
 from clew.core.view import View
-from clew.engine.windows import LEAST_WINDOW, ModelWindows
+from clew.engine.answers import KnownAnswers
+from clew.engine.windows import LEAST_WINDOW, ModelWindows, place_of
 from clew.store.protocol import Store
 from clew.store.records import NamedValue
 from clew.tokens import Counter, counter_for
 from clew.tokens.calibration import Calibration
 from clew.tokens.meter import Meter
 from clew.tokens.provider_size import ProviderSize
-from clew.tokens.target import Target
+from clew.tokens.target import CacheRates, Target
 from clew.wire.convert.extras import answer_of
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 Budgeting = Callable[[catalog.Model], Budget]  # the budget for a model, by what is known of it
 
 KIND = "calibration"  # under which the store keeps what reports taught
+CLIENT = "client"  # and where clients compact by themselves
+LEAST_ASKED = 0.5  # of where it is thought to: with less, a person asked for it
 METERS = 32  # models whose sizes are remembered: names come with requests, and anybody may invent some
 RARE = "Größe 日本語 qzxjvk"  # no token of any vocabulary: some read the part for such words when they meet one
 TAUGHT = 1_000  # models, in their scopes, of which it is remembered what reports taught; the others are in the store
@@ -36,7 +40,7 @@ _OFTEN = 8  # reports from one writing to the next, once the first ones are writ
 
 def whole_window(model: catalog.Model) -> Budget:
     """The budget where nobody says otherwise."""
-    return Budget(window=model.max_input or model.window)
+    return Budget(window=model.max_input or model.window, paid=not model.local)
 
 
 class ModelLimits:
@@ -51,12 +55,16 @@ class ModelLimits:
         servers: Sequence[str] | None = (),
     ) -> None:
         self.windows = ModelWindows(store, models, servers)
+        self.answers = KnownAnswers(store)
         self._given = budget
         self._counter = counter
         self._store = store
         self._meters = Recent[tuple[str, str], Meter](METERS)
         self._calibrations = Recent[tuple[Scope, str], Calibration](TAUGHT)
         self._reports = Recent[tuple[Scope, str], int](TAUGHT)
+        self._clients = Recent[tuple[Scope, str], int](
+            TAUGHT
+        )  # where they compact by themselves; 0: nobody has seen it
         self._refused = Recent[tuple[Scope, str], int](TAUGHT)  # by branch: the window that a refusal just named
 
     def know(self, other: "ModelLimits") -> None:
@@ -85,7 +93,10 @@ class ModelLimits:
             await in_thread(lambda: meter.counter.text(RARE))  # reads its vocabulary
             self._meters[key] = meter
         meter = self._meters[key]
-        return Target(budget, meter, meter.frame(frame).tokens, max(0, answer))
+        room = await self.answers.room(scope, place_of(frame), max(0, answer))
+        rates = CacheRates.of(self.windows.prices(frame.model))
+        client = await self._client(scope, frame, budget.window)
+        return Target(budget, meter, meter.frame(frame).tokens, *room, rates, client)
 
     async def target_of_turn(self, scope: Scope, frame: Frame, branch: str) -> Target:
         """What the next request of a branch is to fit: less, once, if its provider has just refused it."""
@@ -101,6 +112,26 @@ class ModelLimits:
         """What a branch is to fit whose provider has just refused a request, or has not."""
         target, window = await self.target(scope, frame), self._refused.get((scope, branch))
         return with_(target, budget=_narrowed(target.budget, window)) if window and window < target.window else target
+
+    async def _client(self, scope: Scope, frame: Frame, window: int) -> int | None:
+        """Above how many tokens a request's client compacts by itself: where it did, or as it comes."""
+        client = known_client(frame.system)
+        if client is None:
+            return None
+        known, key = catalog.lookup(frame.model), (scope, f"{client.name} with {frame.model}")
+        if key not in self._clients:
+            self._clients[key] = (await self._store.learned(scope, CLIENT)).get(key[1], {}).get("tokens", 0)
+        usual = client.threshold(max(window, known.max_input or known.window))
+        return min(self._clients[key], usual or window) if self._clients[key] else usual
+
+    async def client_compacted(self, scope: Scope, frame: Frame, tokens: int) -> None:
+        """Learn that a client compacts a history of so many tokens; of far fewer than usual, a person asked for it."""
+        client, target = known_client(frame.system), await self.target(scope, frame)
+        usual = min(target.ceiling or target.window, target.window)
+        if client and LEAST_ASKED * usual <= tokens < usual:
+            key = scope, f"{client.name} with {frame.model}"
+            self._clients[key] = tokens
+            await self._store.learn(scope, CLIENT, key[1], {"tokens": tokens})
 
     async def weigh(self, scope: Scope, size: ProviderSize, target: Target, frame: Frame) -> None:
         """Begin a turn: what a branch's size is counted with."""
@@ -121,6 +152,11 @@ class ModelLimits:
         count = self._reports[scope, model] = self._reports.get((scope, model), 0) + 1
         often = count <= _OFTEN or count % _OFTEN == 0
         return [(KIND, model, calibration.to_json())] if often else []
+
+    async def took(self, scope: Scope, frame: Frame, report: Spent) -> list[NamedValue]:
+        """A call went well; what is to be written down of that."""
+        found = await self.windows.took(scope, frame, report.input)
+        return found + await self.answers.took(scope, place_of(frame), report.output)
 
     async def refuse(self, scope: Scope, size: ProviderSize | None, view: View, overflow: "Overflow") -> int | None:
         """Have the branch's next request fit what a refusal names: that window, if it was about tokens.
@@ -144,6 +180,8 @@ class ModelLimits:
         # What was too long was thought to fit: then the limit is not all that was wrong. Or the room for the answer,
         # which many count in, was too large: that says nothing of what was sent.
         asked = max(overflow.asked or 0, overflow.limit or 0) - answer_of(frame)
+        if overflow.limit and sent <= overflow.limit < sent + answer_of(frame):
+            await self.answers.refused(scope, place_of(frame))
         if size and overflow.limit and sent < asked:
             for kind, name, value in self.observe(scope, size, view, asked):
                 await self._store.learn(scope, kind, name, value)
@@ -160,4 +198,4 @@ class ModelLimits:
 
 
 def _narrowed(budget: Budget, window: int) -> Budget:
-    return with_(budget, window=window, reserve=min(budget.kept_free(), window // 4))
+    return with_(budget, window=window, reserve=budget.reserve and min(budget.reserve, window // 4))

@@ -1,4 +1,4 @@
-"""The net below an agent that looks after its own context: what it was told, and when clew acts for it."""
+"""Where clew acts because of others: below an agent that looks after its own context, and before its client does."""
 
 from dataclasses import replace as with_
 from itertools import takewhile
@@ -11,6 +11,7 @@ from clew.steps import Arrivals
 from clew.tokens.target import Target
 
 LEAST_ANSWER = 20  # one part in so many of the window: room for an answer, however much a client asks for
+MOST_MARGIN = 4  # one part in so many of where a client compacts: no call is thought to bring more
 ADDED = ("anthropic", "openai_chat")  # formats whose providers refuse what does not fit beside the longest answer
 
 
@@ -20,13 +21,14 @@ def net(target: Target, client: str = "") -> Target:
     A `client` that speaks this format compacts once a call has reported more than it wants: it must see that call, so
     that clew acts only where the request itself would be refused.
     """
+    target = with_(target, ceiling=None)
     if client:
         kept = target.kept_free if client in ADDED else min(target.kept_free, target.window // LEAST_ANSWER)
         return target.under(with_(target.budget, reserve=kept, start=None, high=1.0))
     reserve = min(target.kept_free + STATUS, target.window - 1)
     bare = with_(target.budget, reserve=reserve, start=None)
     high = min(1.0, max(0.01, (target.room - spare(target.room)) / max(1, target.under(bare).room)))
-    return target.under(with_(bare, high=high, low=min(bare.low, high)))
+    return target.under(with_(bare, high=high, low=min(bare.lower, high)))
 
 
 def likely(branch: Branch, view: View, target: Target) -> tuple[Size, Target]:
@@ -49,12 +51,30 @@ def is_over(branch: Branch, view: View, target: Target, told: bool) -> bool:
     return bounds.exceeded(size) if told else not size.within(bounds.limit)
 
 
+def before_client(branch: Branch, view: View, target: Target) -> Target:
+    """The target of a request whose client compacts by itself: one more call must leave it below that.
+
+    A client adds what came since to what was reported, and compacts before it sends what would be too much.
+    """
+    if target.ceiling is None:
+        return target
+    branch.ledger.growth = max(branch.ledger.growth, _since_call(branch, view, target))
+    margin = min(max(branch.ledger.growth, target.window // LEAST_ANSWER), target.ceiling // MOST_MARGIN)
+    return with_(target, ceiling=target.ceiling - margin)
+
+
+def _since_call(branch: Branch, view: View, target: Target) -> int:
+    """Tokens of what came since the last call, as the view has it."""
+    calls = branch.trace.calls
+    new = {place.id for place in branch.trace.said[calls[-1][1] :]} if calls else set()
+    return target.meter.nodes(takewhile(lambda n: n.id in new, reversed(view.nodes))).tokens
+
+
 def was_told(branch: Branch, view: View, target: Target, cue: Cue) -> bool:
     """Whether the status of the last call asked the agent to act."""
     if not branch.trace.calls:
         return False
-    new = {place.id for place in branch.trace.said[branch.trace.calls[-1][1] :]}
-    since = target.meter.nodes(takewhile(lambda n: n.id in new, reversed(view.nodes))).tokens
+    since = _since_call(branch, view, target)
     size, _ = branch.ledger.size.measure(view)
     told = target.filled(size.tokens - since + STATUS, branch.ledger.size.expected(view) / max(1, size.tokens))
     return cue.heeded(told).is_reached(told)

@@ -146,7 +146,9 @@ async def beside_newest(store: Store, scope: Scope, trace: Trace, view: View, ta
     stored = trace.calls[-1][1] if trace.calls else 0  # what is said in this very turn is not there yet
     if stored == len(trace.said):  # it is asked again, as after an error: with what was beside it then
         return view
-    away = [place for place in trace.said[:stored] if place.id not in shown]
+    said = zip(trace.said, await remembered(store, scope, [trace]), strict=True)
+    # Of a result that its client shortened, what it left out is not in view.
+    away = [whole for place, whole in islice(said, stored) if whole is not place or place.id not in shown]
     if not away:
         return view
     try:

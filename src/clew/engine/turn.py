@@ -182,6 +182,7 @@ def _call(turn: Turn, cached: int) -> Call:
         exact=turn.target.meter.counter.exact,
         cached=cached,
         shadow=turn.fitted.shadow,
+        due=turn.fitted.due.note(),
     )
 
 

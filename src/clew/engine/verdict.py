@@ -3,12 +3,6 @@
 from dataclasses import dataclass
 
 STRIKES = 2
-GAIN = 0.05  # of the history: a compaction that gains less is not worth breaking the cache for
-
-
-def is_worth(before: int, after: int) -> bool:
-    """Whether a compaction that need not be is one worth having, by the tokens of the history."""
-    return after <= before * (1 - GAIN)
 
 
 @dataclass(slots=True)

@@ -119,7 +119,7 @@ class ModelWindows:
         if found := await self._asked(frame.model):
             # A model that Ollama has not loaded yet: its maximum is known, what it will be given is not.
             most = min(found.window, OLLAMA) if found.server == "ollama" and not found.sure else found.window
-            known = with_(known, window=most, max_input=None, source="probed", exact=found.sure)
+            known = with_(known, window=most, max_input=None, source="probed", exact=found.sure, local=True)
         stated = stated_window(frame.model, frame.served, frame.body)
         if stated >= LEAST_WINDOW:  # a client may be wrong
             known = with_(known, window=stated, max_input=None, source="stated", exact=False)

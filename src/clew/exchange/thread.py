@@ -1,7 +1,6 @@
 """A conversation of a host that keeps its own list of messages: what every adapter does with it."""
 
 import logging
-import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,7 +8,7 @@ from uuid import uuid4
 
 from clew.agent.control import ContextController, SentBody
 from clew.agent.results import Outcome
-from clew.core import folders
+from clew.config.places import here
 from clew.core.bridge import cross
 from clew.core.items import Frame, Item, Scope
 from clew.core.limits import Budget
@@ -35,7 +34,7 @@ def engine_at(where: Engine | str | Path | None = None, budget: Budget | None = 
     """
     if isinstance(where, Engine):
         return where
-    return Engine(open_store(folders.store(os.environ) if where is None else where), budget, Settings(**given))
+    return Engine(open_store(here().store() if where is None else where), budget, Settings(**given))
 
 
 async def best(work: Awaitable[T], otherwise: T) -> T:
@@ -90,7 +89,7 @@ class Thread:
 
     @own.setter
     def own(self, own: ByModel | None) -> None:
-        self._own = own if may_ask_own(os.environ) else None
+        self._own = own if may_ask_own(here().env) else None
 
     async def fit(self, body: Mapping[str, Any] | bytes, format: str | None = None) -> SentBody:
         """What to send instead of a request of the host. Raises `OverBudget`."""

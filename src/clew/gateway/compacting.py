@@ -19,7 +19,7 @@ from clew.exchange.answers import AnswerReader
 from clew.exchange.transport import Chunks
 from clew.facts.chapters import Chapter
 from clew.gateway.http import GatewayReply
-from clew.gateway.quotes import Quotes
+from clew.gateway.quotes import FoundQuote, Quotes
 from clew.recognition.proof import NOBODYS, Past, log_line, taken
 from clew.recognition.side_requests import SideRequest, side_request
 from clew.steps.chapters.answers import Lengths
@@ -120,13 +120,15 @@ class Compactions:
         chapter. Nothing of the nodes that are `kept` beside it. None where nobody knows of what conversation, or where
         it has no more than so many tokens.
         """
-        view = await self._view(scope, session, frame, items[: side.begins], _asked(side, items))
-        if view is None or await self._engine.expected(view) <= least:
+        view, found = await self._view(scope, session, frame, items[: side.begins], _asked(side, items))
+        if view is None or (tokens := await self._engine.expected(view)) <= least:
             return None
+        await self._engine.limits.client_compacted(scope, view.frame, tokens)
         window = (await self._engine.limits.target(scope, view.frame)).window
-        chapter = await self._chapter(view, words, frame.model) if words else None
+        below = found.below if found else None
+        chapter = await self._chapter(view, words, frame.model) if words and not below else None
         step = briefed(self._engine.settings.step, focus, [chapter] if chapter else ())
-        share, shortest, longest = LENGTHS["brief" if side.form == "brief" or chapter else "full"]
+        share, shortest, longest = LENGTHS["brief" if side.form == "brief" or chapter or below else "full"]
         size = min(longest, max(shortest, int(share * window)))
         whole = await self._engine.lineage.whole(scope, view.branch, view.seq)
         if len(view.nodes) <= MOST_FOLDED:
@@ -134,21 +136,27 @@ class Compactions:
                 view = await self._engine.compact(view, step=Brief(step, size), method="client")
         # What is told is written from what was said in all sessions: no summary is made of another one.
         nodes = tuple(node for node in whole.nodes if node.id not in kept)
+        if found and found.below:  # all else is summed up elsewhere
+            part = (await self._engine.store.load(scope, view.branch)).said[found.first - len(found.items) :]
+            nodes = tuple(node for node in nodes if node.id in {place.id for place in part})
         said = with_(view, nodes=nodes, edits=NO_EDITS, branch="", behind={}, pinned=frozenset())
         plain = briefed(self._engine.settings.step, focus)  # what the model told stands before it
         said = await self._engine.preview(said, step=Brief(InShort(plain, size), size))
         await self._engine.lineage.cite(view, said)
         recall = self._recall or recall_name(body(view), view)
         past = await self._past(view)
+        if found:
+            self._quotes.summed_up(scope, found, past)
         parts = [
-            chapter.texts[0] if chapter else "",
+            chapter.texts[0] if chapter else words if below else "",
             chapter.findings[0] if chapter else "",
-            accounted(whole.account, size),
+            "" if below else accounted(whole.account, size),
             told(with_names(said, recall), size),
-            log_line(view.digests, past, recall),
+            log_line(view.digests, past, recall, below),
         ]
         text = "\n\n".join(filter(None, parts))
-        await self._engine.lineage.answered(scope, past, text)
+        if not below:  # else it proves something only with what stands above it
+            await self._engine.lineage.answered(scope, past, text)
         return text
 
     async def of(
@@ -165,7 +173,8 @@ class Compactions:
     async def noted(self, scope: Scope, session: str | None, beside: Beside, words: str) -> None:
         """Have what a client's model wrote as a chapter of the conversation that it sums up, if it is known which."""
         side, frame, items = beside
-        if view := await self._view(scope, session, frame, items[: side.begins], _asked(side, items)):
+        view, found = await self._view(scope, session, frame, items[: side.begins], _asked(side, items))
+        if view and not (found and found.below):  # of a part of a turn, they do not tell all that is in view
             await self._chapter(view, words, frame.model)
 
     async def _chapter(self, view: View, words: str, model: str) -> Chapter | None:
@@ -198,7 +207,7 @@ class Compactions:
         if said := items[: side.begins]:
             return await self._engine.lineage.whose(scope, frame, said, session)
         found = await self._quotes.find(scope, session, _asked(side, items))
-        return found[0] if found else None
+        return found.branch if found and not found.below else None
 
     async def overheard(
         self, reply: GatewayReply, scope: Scope, session: str | None, beside: Beside, note: bool = False
@@ -231,24 +240,24 @@ class Compactions:
 
     async def _view(
         self, scope: Scope, session: str | None, frame: Frame, said: Sequence[Item], asked: str
-    ) -> View | None:
+    ) -> tuple[View | None, FoundQuote | None]:
         """The conversation as it stands, with all that a request has of it: as messages, or quoted in what it asks."""
-        engine, is_quote = self._engine, not said
+        engine, found = self._engine, None
         if said:
             branch = await engine.lineage.whose(scope, frame, said, session)
         elif found := await self._quotes.find(scope, session, asked):
-            branch, said = found
+            branch, said = found.branch, found.items
         else:
-            return None
+            return None, None
         origin = None
         if branch is not None:  # who sums up is another agent: the conversation is that of the one who works
             trace = await engine.store.load(scope, branch)
             frame = await engine.store.frame(scope, trace.frame) if trace.frame else frame
             # pi does not say the name when it quotes, and others keep their newest: what is quoted stands beside then.
             newest = session is not None and branch == await engine.store.session(scope, session)
-            session = session if not is_quote or (newest and len(said) >= len(trace.said)) else None
+            session = session if not found or (newest and len(said) >= len(trace.said)) else None
             origin = Origin("beside", branch) if trace.session != session else None
-        return await engine.keep(Request(wire.encode(frame, said), frame.format, scope, session, origin))
+        return await engine.keep(Request(wire.encode(frame, said), frame.format, scope, session, origin)), found
 
 
 def _asked(side: SideRequest, items: Sequence[Item]) -> str:

@@ -21,6 +21,7 @@ RESULT_CUT = 2_000  # characters of a long result that opencode and pi quote; le
 AGREED = 8  # characters of an answer to a summary, such as "Ok."
 _CUT = re.compile(r"\s{0,4}\[?(?:\.\.\.|…|[^\]\n]{0,60}truncated)")  # what stands where a result was cut
 _WITHIN = ("<conversation>", "</conversation>")  # between which opencode and pi quote
+_TURN_WITHIN = ("# Conversation\n", "\n\n# Instructions\n")  # and pi the first part of a turn
 # Who speaks: `[User]: ` in opencode and pi, `# USER` on a line of its own in aider.
 _LABEL = re.compile(r"^(?:\[([A-Za-z][A-Za-z ]{0,40})\]:? |# (USER|ASSISTANT)$\n)", re.MULTILINE)
 _BLANK = re.compile(r"\s*")
@@ -31,7 +32,14 @@ _ROLES = {"user": "user", "assistant": "assistant", "tool": "tool", "tool result
 def quoted(text: str) -> str:
     """The conversation in a request to sum it up."""
     begin, end = text.find(_WITHIN[0]), text.rfind(_WITHIN[1])
-    return text[begin + len(_WITHIN[0]) : end] if 0 <= begin < end else text
+    if 0 <= begin < end:
+        return text[begin + len(_WITHIN[0]) : end]
+    return text.removeprefix(_TURN_WITHIN[0]).rpartition(_TURN_WITHIN[1])[0] if is_part(text) else text
+
+
+def is_part(text: str) -> bool:
+    """Whether what it quotes may begin within a conversation."""
+    return text.startswith(_TURN_WITHIN[0]) and _TURN_WITHIN[1] in text
 
 
 def leading_summary(text: str) -> tuple[str, int]:
@@ -72,11 +80,12 @@ def is_quoted(text: str, items: Sequence[Item], since_summary: bool = False) -> 
     if _is_aiders(text) and any(item.kind in ("call", "result") for item in items):
         return NOT_QUOTED
     summary = summary_at(items)
-    whole = _quoted_up_to(text, items)
-    return max(whole, _quoted_up_to(text, items, summary + 1)) if since_summary and summary is not None else whole
+    whole = quoted_from(text, items)
+    return max(whole, quoted_from(text, items, summary + 1)) if since_summary and summary is not None else whole
 
 
-def _quoted_up_to(text: str, items: Sequence[Item], first: int = 0) -> Quoted:
+def quoted_from(text: str, items: Sequence[Item], first: int = 0) -> Quoted:
+    """The same of what stands on a branch from one of its items on."""
     place = 0
     size = last = 0
     heard = True

@@ -5,6 +5,7 @@ from collections import Counter as Tally
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
+from clew.core.caches import Recent
 from clew.core.items import Digests, Item, Scope
 from clew.core.threads import LARGE, LONG, in_thread_if
 from clew.engine.engine import Engine
@@ -14,14 +15,16 @@ from clew.gateway.quoted_text import (
     Quoted,
     bare,
     goes_on,
+    is_part,
     is_quoted,
     is_said,
     leading_summary,
     news,
     quoted,
+    quoted_from,
 )
 from clew.recognition.continuation import SHARED_NAMES
-from clew.recognition.proof import logged
+from clew.recognition.proof import Past, logged
 from clew.recognition.recognise import HANDOFF
 from clew.recognition.side_requests import summary_at
 from clew.store.trace import Trace
@@ -32,7 +35,18 @@ PARAGRAPHS, LONG_ENOUGH = 6, 60  # of a quoted conversation, and characters: by 
 LONGEST_QUOTE = 1_200  # characters of one
 LIKELY = 12  # branches that are compared with a quoted conversation
 BEGUN_ALIKE = 256  # of which it is looked up how much of what is quoted they have
+SUMMED_UP = 16  # conversations of which it is remembered how much was just summed up
 _PARTS = re.compile(r"\n\s*\n|^# (?:USER|ASSISTANT)\n", re.MULTILINE)  # the latter between what aider quotes
+
+
+class FoundQuote(NamedTuple):
+    """What a text quotes."""
+
+    branch: str
+    items: list[Item]  # of it, from its beginning to the end of what is quoted
+    last: int = 0  # the place in it where that is
+    first: int = 0  # of these: where what is quoted begins; the rest is summed up elsewhere
+    below: Past | None = None  # as what
 
 
 class Quotes:
@@ -40,10 +54,16 @@ class Quotes:
 
     def __init__(self, engine: Engine) -> None:
         self._store = engine.store
+        self._summed_up = Recent[tuple[Scope, str], tuple[int, Past]](SUMMED_UP)
 
-    async def find(self, scope: Scope, session: str | None, asked: str) -> tuple[str, list[Item]] | None:
+    def summed_up(self, scope: Scope, found: FoundQuote, past: Past) -> None:
+        """Remember that a conversation was summed up to some place: pi asks for the next part after that."""
+        if found.last:
+            self._summed_up[scope, found.branch] = found.last, past
+
+    async def find(self, scope: Scope, session: str | None, asked: str) -> FoundQuote | None:
         """The branch that a text quotes, and what of it is quoted."""
-        digests = Digests(self._store.secret, scope)
+        digests = self._digests(scope)
         quote = await in_thread_if(len(asked) > LARGE, lambda: ClientQuote(asked, digests))
         past = quote.past
         if past and not await self._store.sessions(scope, past.branch):  # purged
@@ -55,18 +75,51 @@ class Quotes:
             else:
                 found = await self._named(scope, session, quote)
             if found or past is None:
-                return found
+                return found or await self._part(scope, quote)
         # The summary alone, or, as aider may ask, with what had been left out of it: nothing proves a branch of both.
         _, items = await self.said(scope, past.branch, past.seq)
-        return past.branch, [*items, *await quote.news(Quoted(0, 0, quote.summary_end))]
+        return FoundQuote(past.branch, [*items, *await quote.news(Quoted(0, 0, quote.summary_end))])
 
-    async def _named(self, scope: Scope, session: str, quote: "ClientQuote") -> tuple[str, list[Item]] | None:
+    async def _part(self, scope: Scope, quote: "ClientQuote") -> FoundQuote | None:
+        """What goes on from where a conversation was summed up, just now or by the summary that it begins with.
+
+        Nothing of what stands before is proven by that: whoever asks has to show the summary of it, too.
+        """
+        if not quote.is_part:
+            return None
+        just = [(branch, *known) for (of, branch), known in reversed(self._summed_up.items()) if of == scope]
+        for branch, place, below in just:
+            if found := await self._from(scope, quote, branch, (await self.said(scope, branch))[1], place, below):
+                return found
+        for branch, _ in (await self._likely(scope, quote.text))[0]:
+            trace, items = await self.said(scope, branch)
+            at = summary_at(items) if trace.calls else None
+            past = logged(self._digests(scope), items[at].text) if at is not None else None
+            if past and at is not None and (found := await self._from(scope, quote, branch, items, at + 1, past)):
+                return found
+        return None
+
+    async def _from(
+        self, scope: Scope, quote: "ClientQuote", branch: str, items: list[Item], place: int, below: Past
+    ) -> FoundQuote | None:
+        """The same on one branch from a place on, before which it is summed up as `below`."""
+        found = await quote.work(items, lambda: quoted_from(quote.text, items, place))
+        if found.last <= place:
+            return None
+        told = [*_tellable(items[: found.last]), *await quote.news(found)]
+        return FoundQuote(branch, told, found.last, len(_tellable(items[:place])), below)
+
+    def _digests(self, scope: Scope) -> Digests:
+        return Digests(self._store.secret, scope)
+
+    async def _named(self, scope: Scope, session: str, quote: "ClientQuote") -> FoundQuote | None:
         own = await self._store.session(scope, session)
         items = (await self.said(scope, own))[1] if own else []
         found = await quote.of(items)
-        return (own, [*_tellable(items[: found.last]), *await quote.news(found)]) if own and found.last else None
+        told = [*_tellable(items[: found.last]), *await quote.news(found)]
+        return FoundQuote(own, told, found.last) if own and found.last else None
 
-    async def _unnamed(self, scope: Scope, quote: "ClientQuote") -> tuple[str, list[Item]] | None:
+    async def _unnamed(self, scope: Scope, quote: "ClientQuote") -> FoundQuote | None:
         likely, least = await self._likely(scope, quote.text)
         found = list[QuotedBranch]()
         for branch, count in likely:
@@ -85,7 +138,7 @@ class Quotes:
         others = [one.items for one in found if one is not best]
         if not await quote.work(best.items, lambda: all(_is_beginning(other, best.items) for other in others)):
             return None
-        return best.branch, [*_tellable(best.items), *await quote.news(best.quotes)]
+        return FoundQuote(best.branch, [*_tellable(best.items), *await quote.news(best.quotes)], best.quotes.last)
 
     async def _likely(self, scope: Scope, text: str) -> tuple[list[tuple[str, int]], int]:
         """Branches in which most paragraphs of a text were said, and how many; how many all others have at most.
@@ -141,6 +194,7 @@ class ClientQuote:
 
     def __init__(self, asked: str, digests: Digests) -> None:
         self.text = quoted(asked)
+        self.is_part = is_part(asked)
         self._asked, self._digests = asked, digests
         summary, self.summary_end = leading_summary(self.text)
         self.goes_on = goes_on(self.text, self.summary_end)

@@ -1,6 +1,5 @@
 """What hooks of one session leave for one another: a line an event, in a file a session."""
 
-import os
 import re
 import time
 from collections.abc import Mapping
@@ -9,6 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from clew.config.places import here
 from clew.core.folders import data
 
 UNSAFE = re.compile(r"[^\w.-]+")
@@ -23,7 +23,7 @@ def session_file(event: Mapping[str, Any]) -> Path:
     name = UNSAFE.sub("_", own)[:LONGEST]
     if name != own:  # others may be cut to the same
         name += f"-{blake2b(own.encode(errors='surrogatepass'), digest_size=8).hexdigest()}"
-    return data(os.environ) / "hooks" / f"{name}.txt"
+    return data(here().env) / "hooks" / f"{name}.txt"
 
 
 def note(event: Mapping[str, Any], line: str) -> None:

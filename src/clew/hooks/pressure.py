@@ -37,7 +37,7 @@ class Pressure(NamedTuple):
         """Whether a result takes much of the room, and with it the client would soon compact."""
         budget = Budget(window=self.window)
         room, tokens = self.window - budget.kept_free(), len(text) // RESULT_TOKEN
-        return tokens * LARGE_SHARE > room and self.used + tokens > budget.high * room
+        return tokens * LARGE_SHARE > room and self.used + tokens > budget.upper * room
 
 
 def too_large(event: Mapping[str, Any]) -> list[str]:

@@ -2,13 +2,12 @@
 
 import asyncio
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from clew.config import engine, load
+from clew.config.places import here
 from clew.core.items import SHORT, Item, Scope, new_id
 from clew.core.pointers import pointer
 from clew.engine.append import Addition
@@ -46,7 +45,7 @@ def _with(value: Any, short: Mapping[str, str]) -> Any:
 
 async def _kept(event: Mapping[str, Any], texts: list[str], recall: str) -> dict[str, str]:
     """What to show of texts, once their originals are in the log."""
-    config = load(os.environ, Path.cwd())
+    config = load(here().env, here().folder)
     quiet = replace(config, summary=replace(config.summary, model="none"))  # nothing is summed up here
     made = engine(quiet, open_store(config.store), compaction="off")
     try:

@@ -1,15 +1,15 @@
 """Before a client asks its gateway: it is started where none runs, and where that fails the client is told at once."""
 
-import os
 import sys
 
+from clew.config.places import here
 from clew.gateway.background import BackgroundGateway
 
 
 def started(client: str) -> str:
     """What to answer to a client before a prompt; nothing: the gateway answers."""
     name = client.removesuffix("-gateway")
-    why = BackgroundGateway(os.environ).ensure()
+    why = BackgroundGateway(here().env).ensure()
     if not why:
         return ""
     from clew.installing.plugs import in_words_of
@@ -19,11 +19,12 @@ def started(client: str) -> str:
 
 def key(variable: str = "OPENAI_API_KEY") -> int:
     """The key that Codex is to send, on standard output, once the gateway runs that it is sent to; else why not."""
-    why = BackgroundGateway(os.environ).ensure()
-    if why or not os.environ.get(variable):
+    env = here().env
+    why = BackgroundGateway(env).ensure()
+    if why or not env.get(variable):
         sys.stderr.write(f"{_with_ways(why, 'codex') if why else f'{variable} is not set'}\n")
         return 1
-    sys.stdout.write(os.environ[variable])
+    sys.stdout.write(env[variable])
     return 0
 
 

@@ -142,7 +142,7 @@ class Answers:
 async def _timeline(one: Conversation, before: int | None, size: int) -> tuple[str, int]:
     """The newest of what happened, or of what came before an item, and the item that it begins with; 0: the first."""
     lines: list[str] = []
-    async for happened in one.happenings(before):
+    async for happened in one.timeline(before):
         fresh = [*(_asked(happened) if isinstance(happened, AskedRequest) else [_folded(happened)])]
         size -= sum(len(line) + 1 for line in fresh)
         if size < 0 and lines:

@@ -1,17 +1,15 @@
 """What a plugin is told before clew has started: imported alone, it takes a tenth of the time."""
 
-import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from clew.config.glance import is_plain
-from clew.config.places import Places
+from clew.config.places import here
 
 
 def announce(words: Sequence[str]) -> None:
     """Say to a client whether it must wait for the answer to a request far below its window."""
     if words and not words[0].startswith("-"):
-        plain = is_plain(Places(os.environ, Path.cwd()))
+        plain = is_plain(here())
         sys.stdout.write(f'{{"plain": {str(plain).lower()}}}\n')
         sys.stdout.flush()

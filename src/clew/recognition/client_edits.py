@@ -11,6 +11,7 @@ from clew.clients.voices import lasting
 from clew.core.align import Match, Patch
 from clew.core.items import Item
 from clew.recognition.sameness import SOFT, alike, is_aside, is_moved, trails
+from clew.recognition.shortening import is_cleared
 
 ENOUGH = 200  # characters of answers and results in common: a greeting and its answer are said in many conversations
 COUNTED = 200  # characters of one item that count: one long file that both have read is one thing in common
@@ -19,6 +20,7 @@ LEAST_RUN = 8  # letters and digits in one run of it: `r1c2t3` is a place in a t
 MIXED = 4  # changes between letters and digits, in one run of an id, that nobody counts up to
 MIXED_CASE = 8  # changes between small letters, capitals and digits there
 _RUN = re.compile(r"[A-Za-z0-9]+")
+_MOMENT = re.compile(r"(?<!\d)1[5-9]\d{11}(?!\d)")  # milliseconds since 1970: by these Gemini CLI names its calls
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
@@ -44,13 +46,16 @@ class Change:
         return found
 
     @cached_property
+    def kept_calls(self) -> Sequence[Item | None]:
+        """What is there as it was, and under the id that it had; none: it came as a stand-in of ours."""
+        same = [m for m in self.pairs if (now := self.new[m.new]) is None or now.call_id == self.old[m.old].call_id]
+        kept = [self.new[m.new] for m in (*self.found, *same)]
+        return [i for i in kept if i is None or i.kind == "call"]
+
+    @cached_property
     def is_proven(self) -> bool:
         """Whether it is this conversation whatever else it says: by its name, a stand-in of ours, a call's own id."""
-        if self.named:
-            return True
-        same = [m for m in self.pairs if (now := self.new[m.new]) is None or now.call_id == self.old[m.old].call_id]
-        kept = (self.new[m.new] for m in (*self.found, *same))
-        return any(i is None or (i.kind == "call" and is_made_up(i.call_id, i.name)) for i in kept)
+        return self.named or any(i is None or is_made_up(i.call_id, i.name) for i in self.kept_calls)
 
 
 def is_edit(change: Change) -> bool:
@@ -81,8 +86,13 @@ def _is_told_apart(change: Change, was: Item, now: Item) -> bool:
 
 
 def _has_own_id(change: Change, result: Item) -> bool:
-    """Whether a result has an id that nobody counts up to: what its call calls may stand in it, as often as it does."""
+    """Whether a result has an id that nobody counts up to: what its call calls may stand in it, as often as it does.
+
+    Of one whose first and last words are left, the moment of its call is enough, too.
+    """
     called = change.called.get(result.call_id, set())
+    if called and _MOMENT.search(result.call_id) and not is_cleared(result.text):
+        return True
     return bool(called) and all(is_made_up(result.call_id, name) for name in called)
 
 
@@ -94,6 +104,8 @@ def has_same_words(was: Item, now: Item | None) -> bool:
 def _keeps_its_own(change: Change) -> bool:
     """Whether what is left is not what many have: not only files that everybody reads, nor how each one is greeted."""
     if change.is_proven:
+        return True
+    if len({i.call_id for i in change.kept_calls if i and _MOMENT.search(i.call_id)}) > 1:
         return True
     kept = [i for m in change.found if (i := change.new[m.new]) is not None and _spoke([i]) and i.kind == "text"]
     return sum(map(_counted, kept[1:])) >= ENOUGH

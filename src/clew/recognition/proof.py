@@ -33,12 +33,13 @@ class Past(NamedTuple):
 NOBODYS = Past("", 0)
 
 
-def log_line(digests: Digests, past: Past, recall: str = "") -> str:
+def log_line(digests: Digests, past: Past, recall: str = "", below: Past | None = None) -> str:
     """The last line of a summary that clew gave a client: of what it is, with a key that nobody can make up.
 
-    `recall` is the name under which whoever goes on from it can recall.
+    `recall` is the name under which whoever goes on from it can recall. With `below`, it holds only where another such
+    line stands above it.
     """
-    return _LINE % (past.branch, past.seq, _key(digests, past), _WAY % recall if recall else "")
+    return _LINE % (past.branch, past.seq, _key(digests, past, below), _WAY % recall if recall else "")
 
 
 def has_log_line(text: str) -> bool:
@@ -48,14 +49,16 @@ def has_log_line(text: str) -> bool:
 
 def logged(digests: Digests, text: str) -> Past | None:
     """What this is a summary of, by clew's own line in it: the last one, for what is quoted stands above it."""
-    for branch, seq, key in reversed(_LINES.findall(text)):
-        if key == _key(digests, past := Past(branch, int(seq))):
-            return past
-    return None
+    found: list[Past] = []
+    for branch, seq, key in _LINES.findall(text):
+        past = Past(branch, int(seq))
+        found += [past for above in (None, *found[-1:]) if key == _key(digests, past, above)]
+    return found[-1] if found else None
 
 
-def _key(digests: Digests, past: Past) -> str:
-    return digests.link(past.branch, ("log line", str(past.seq)))[:16]
+def _key(digests: Digests, past: Past, below: Past | None = None) -> str:
+    above = (below.branch, str(below.seq)) if below else ()
+    return digests.link(past.branch, ("log line", str(past.seq), *above))[:16]
 
 
 class AnswerMark(NamedTuple):

@@ -18,7 +18,7 @@ from clew.sessions.chains import conversations
 from clew.sessions.diffs import Diff, last_event, made, previewed
 from clew.sessions.methods import keep_method, kept_method
 from clew.sessions.names import called
-from clew.sessions.timeline import Happening, Timeline, happenings, read_timeline
+from clew.sessions.timeline import Happening, happenings
 from clew.steps.protocol import Step
 from clew.store.records import Call, Method, Session
 from clew.text.excerpts import SIZE
@@ -193,11 +193,7 @@ class Conversation:
         nodes = await self._store.nodes(self.scope, [place.id for place in places])
         return {place.id: nodes[place.id] for place in places}
 
-    async def timeline(self) -> Timeline:
-        """Its calls, with the sessions that began among them."""
-        return await read_timeline(self.engine, self.scope, self.branch)
-
-    def happenings(self, before: int | None = None) -> Happening:
+    def timeline(self, before: int | None = None) -> Happening:
         """What was asked, what was done for it, where it was compacted; newest first, from now or an item back."""
         return happenings(self._store, self.scope, self.branch, before)
 

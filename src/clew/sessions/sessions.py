@@ -9,7 +9,7 @@ from clew.engine.recall import Hit, everywhere
 from clew.engine.undo import Undone
 from clew.sessions.conversation import Conversation, NumberedCall, Within
 from clew.sessions.diffs import Diff
-from clew.sessions.names import MeantSession, meant
+from clew.sessions.names import meant
 from clew.store.records import Session
 
 __all__ = ["Diff", "Sessions"]
@@ -31,13 +31,9 @@ class Sessions:
         """Every session, newest first."""
         return await self._store.sessions(self.scope)
 
-    async def meant(self, name: str) -> MeantSession:
-        """What a name means. Raises `NotFound`, or `Ambiguous` where it fits several."""
-        return meant(name, await self.all())
-
     async def get(self, name: str) -> Session:
-        """The session of that name: of a conversation, its newest."""
-        return (await self.meant(name)).session
+        """The session of that name: of a conversation, its newest. Raises `NotFound`, or `Ambiguous`."""
+        return meant(name, await self.all()).session
 
     async def conversation(self, name: str) -> Conversation:
         """The conversation, or the session of one, that a name means."""

@@ -58,7 +58,7 @@ class OfWindow(Threshold):
 
 def _above(high: float, target: Target) -> Target:
     """A target that starts there, and stops as far below as it would have."""
-    return target.under(with_(target.budget, high=high, low=high * target.budget.low / target.budget.high))
+    return target.under(with_(target.budget, high=high, low=high * target.budget.lower / target.budget.upper))
 
 
 def of_window(given: bool | Mapping[str, Any] | None) -> OfWindow | None:

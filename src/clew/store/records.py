@@ -87,6 +87,7 @@ class Call:
     exact: bool  # whether the count is the provider's own, or an estimate
     cached: int = 0  # tokens of it that the call before it sent too, at its beginning
     shadow: Mapping[str, Any] | None = None  # what a compaction would have done, had it been allowed
+    due: Mapping[str, Any] | None = None  # why there was one or was none, and the figures by which that was decided
     at: float = 0.0
     usage: Mapping[str, Any] | None = None  # tokens the provider reported: input, output, cache_read, cache_write
 

@@ -81,7 +81,14 @@ NOTES: Mapping[str, NoteShape] = {
     "usage": NoteShape({}, {"usage": table_of(perhaps(count)), "cost": perhaps(number)}, {"usage": {}}),
     "call": NoteShape(
         {"frame": node_id, "model": text, "format": FORMAT, "digest": string},
-        {"predicted": whole, "limit": whole, "exact": flag, "cached": whole, "shadow": perhaps(table_of(plain))},
+        {
+            "predicted": whole,
+            "limit": whole,
+            "exact": flag,
+            "cached": whole,
+            "shadow": perhaps(table_of(plain)),
+            "due": perhaps(table_of(plain)),
+        },
         {"predicted": 0, "limit": 0, "exact": False},
     ),
 }
@@ -100,7 +107,13 @@ def _short(value: Any) -> bool:
 
 _BLOCK = shaped(
     {"first": count, "last": count, "recall": _short, "texts": strings},
-    {"level": count, "continued": flag, "author": string, "findings": strings},
+    {
+        "level": count,
+        "continued": flag,
+        "author": string,
+        "findings": strings,
+        "lines": list_of(row(float, str, int, str, str)),
+    },
     closed=True,
 )
 _FILE = row(str, str, int, list)

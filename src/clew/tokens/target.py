@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from dataclasses import replace as with_
 from typing import NamedTuple, Self
 
+from clew.catalog import Prices
 from clew.core.items import Frame, Item
 from clew.core.limits import Budget, Size
 from clew.core.view import View
@@ -28,6 +29,26 @@ class Filled(NamedTuple):
         return min(100, max(0, 100 * self.used // max(1, self.room)))
 
 
+class CacheRates(NamedTuple):
+    """What a token costs that is read from a provider's cache, or written to it, where one of input costs 1.
+
+    Where no prices are known: those of the provider whose cache is dearest to write.
+    """
+
+    read: float = 0.1
+    write: float = 1.25
+
+    @classmethod
+    def of(cls, prices: Prices | None) -> Self:
+        """By what a model costs."""
+        if prices is None or not prices.input or prices.cache_read is None:
+            return cls()
+        return cls(prices.cache_read / prices.input, (prices.cache_write or prices.input) / prices.input)
+
+
+UNKNOWN = CacheRates()
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """A budget for requests with one frame. Steps make a view smaller until it is within `goal`."""
@@ -35,7 +56,10 @@ class Target:
     budget: Budget
     meter: Meter = field(repr=False, compare=False)
     frame: int = 0  # tokens of system prompt and tools, which nobody can compact
-    answer: int = 0  # tokens that a request asks for and its provider adds to what it reads
+    answer: int = 0  # tokens that a request asks for, where its provider adds them to what it reads
+    taken: int | None = None  # those that answers take, if that is known
+    rates: CacheRates = UNKNOWN
+    ceiling: int | None = None  # tokens of a request above which its client compacts by itself, or soon would
     aimed: Size | None = None  # the goal, if it is not `low`
 
     @classmethod
@@ -50,7 +74,7 @@ class Target:
     @property
     def kept_free(self) -> int:
         """Tokens for the answer."""
-        return self.budget.kept_free(self.answer, self.frame)
+        return self.budget.kept_free(self.answer, self.frame, self.taken)
 
     @property
     def limit(self) -> Size:
@@ -65,9 +89,10 @@ class Target:
 
     @property
     def share(self) -> float:
-        """Of the room: where compaction starts, by `high` or by `start`."""
-        high, start = self.budget.high, self.budget.start
-        return high if start is None else min(high, start / max(1, self.room))
+        """Of the room: where compaction starts, by `high`, by `start` or by what its client would do."""
+        room, start = max(1, self.room), self.budget.start
+        own = self.budget.upper if start is None else min(self.budget.upper, start / room)
+        return own if self.ceiling is None else min(own, max(0.0, self.ceiling - self.frame) / room)
 
     @property
     def threshold(self) -> int:
@@ -77,7 +102,7 @@ class Target:
     @property
     def least(self) -> int:
         """Tokens by which a history grows at least from one compaction to the next, while all of it fits."""
-        return int(LEAST_GROWTH * self.room * self.share / self.budget.high)
+        return int(LEAST_GROWTH * self.room * self.share / self.budget.upper)
 
     @property
     def goal(self) -> Size:
@@ -87,7 +112,7 @@ class Target:
     @property
     def _low(self) -> int:
         """Tokens of a request down to which it is compacted: `low`, in proportion where `start` comes before `high`."""
-        return self.frame + int(self.budget.low * self.room * self.share / self.budget.high)
+        return self.frame + int(self.budget.lower * self.room * self.share / self.budget.upper)
 
     def around(self, frame: Frame) -> Self:
         """For requests that have this frame."""
@@ -108,7 +133,9 @@ class Target:
         window, start = max(1, int(self.window / rate)), self.budget.start
         reserve = min(int(self.kept_free / rate), window - 1)
         start = None if start is None else max(1, int(start / rate))
-        return self.under(with_(self.budget, window=window, reserve=reserve, start=start))
+        high, low = self.budget.upper, self.budget.lower  # of the window as it is
+        budget = with_(self.budget, window=window, reserve=reserve, start=start, high=high, low=low)
+        return with_(self.under(budget), ceiling=None if self.ceiling is None else int(self.ceiling / rate))
 
     def as_sent(self, items: Mapping[str, Item]) -> Self:
         """Counted by what is sent of these nodes: a secret may be far longer than what is kept of it."""
@@ -117,7 +144,7 @@ class Target:
     def aim(self, size: Size) -> Self:
         """Down to `low` in each dimension that is over where compaction starts."""
         start = self.limit._replace(tokens=self.threshold)
-        low = Size(*(int(self.budget.low * part) for part in self.limit))._replace(tokens=self._low)
+        low = Size(*(int(self.budget.lower * part) for part in self.limit))._replace(tokens=self._low)
         goal = Size(
             *(
                 least if have > begin else limit
@@ -134,6 +161,10 @@ class Target:
         """How full the window is with a request of so many tokens, of which one is `rate` of the provider's."""
         sent, limit, frame = round(tokens * rate), self.limit.tokens, round(self.frame * rate)
         return Filled(max(0, sent - frame), max(0, limit - frame), max(0, limit - sent), self.window)
+
+    def is_clients_next(self, size: Size) -> bool:
+        """Whether the client would compact a request of this size by itself, now or after one more call."""
+        return self.ceiling is not None and size.tokens > self.ceiling
 
     def exceeded(self, size: Size) -> bool:
         """Whether it is time to compact."""

@@ -1,7 +1,8 @@
 """Wire formats: bodies to frame and items, and back, losing nothing.
 
 A format is a module of four functions: `split` a body into frame and messages, `read` a message into items, `write`
-items as messages, `join` frame and messages into a body.
+items as messages, `join` frame and messages into a body. Beside them stand what its provider refuses (rules/), what it
+is converted to (convert/), its errors (overflow/), and what a path asks for (requests).
 """
 
 from collections.abc import Iterable, Mapping

@@ -56,6 +56,7 @@ class Act:
     background: str = ""  # how a process that was started and left running is called
     tasks: tuple[tuple[str, str, str], ...] = ()  # (number, state, what) of a list of tasks
     whole: bool = False  # the list is all of it, not one entry
+    texts: tuple[str, ...] = ()  # long arguments: what was written, sent, noted down
 
 
 def act_of(call: Item, result: Item | None, most: int = TEXT_READ) -> Act:
@@ -76,7 +77,9 @@ def _act_of(call: Item, result: Item | None, said: str) -> Act:
     for known in (_plan, _edit, _command, _question, _report, _look):
         if (act := known(call, given, result, said, ok)) is not None:
             return act
-    return Act("did", f"{_title(call.name)} {arguments(given)}".strip(), outcome(said, ok, result), ok)
+    short, long = _by_length(given)
+    what = f"{_title(call.name)} {arguments(short)}".strip()
+    return Act("did", what, outcome(said, ok, result, call.text), ok, texts=tuple(long))
 
 
 # --- the kinds, each by its arguments -------------------------------------------------------------------------------
@@ -245,6 +248,12 @@ def arguments(given: Mapping[str, Any], depth: int = 4) -> str:
         short = words(str(value)[:TEXT_READ], ARGUMENT)
         told.append(f"{key.replace('_', ' ')} {short}" if key != "input" else short)
     return words(", ".join(told), 2 * RESULT_LINE)
+
+
+def _by_length(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Arguments apart from those that are texts."""
+    long = {key: value for key, value in given.items() if isinstance(value, str) and len(value) > ARGUMENT}
+    return {key: value for key, value in given.items() if key not in long}, [v[:TEXT_READ] for v in long.values()]
 
 
 def _flat(value: Any) -> str:

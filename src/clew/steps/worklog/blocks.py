@@ -1,7 +1,7 @@
 """The blocks of the log that stand in a view: what each says at which level, and how things stood after the last."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from dataclasses import replace as with_
 from typing import Any
@@ -9,18 +9,23 @@ from typing import Any
 from clew.core.items import LOG, STANDS, Item
 from clew.core.pointers import pointer
 from clew.core.view import View
+from clew.steps.worklog.choosing import BASE, SOFT, Line, Ranked, Same, Who, ranked
+from clew.steps.worklog.log import LEADS, SPARE, lengths
 from clew.steps.worklog.standing import Standing
-from clew.steps.worklog.wording import indented, words
+from clew.steps.worklog.wording import indented, on_one_line
 from clew.text.framing import neutral
-from clew.text.quoting import enclosed
 
 OPENING = "[work log, "  # how a block begins
-USER = "The user: "  # and a line that tells what they said
-TOGETHER = 8  # blocks of one line that become one
+TOGETHER = 8  # blocks that become one
+MERGED = 0.5  # of what they took at first
+HEAD = 80  # characters of the heading of a block
 INDENT = "  "  # of a model's words
 AUTHOR = 80  # characters of the name of a model
 _MARKS = re.compile(r"[\s\[\];<>]+")
-BLOCK_LINE = 160  # characters of each of them then
+
+
+# What a line was worth when it was chosen, whose it is, its message in the block, the line, and a time before it.
+KeptLine = tuple[float, Who, int, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,7 @@ class Block:
     continued: bool = False  # it begins in the middle of a request
     author: str = ""  # the model that wrote it; none: code did
     findings: tuple[str, ...] = ()  # what code says of each of a model's texts
+    lines: tuple[KeptLine, ...] = ()  # of the first text, for when it is told together with others
 
     @property
     def title(self) -> str:
@@ -64,8 +70,10 @@ class Block:
 
     def to_json(self) -> dict[str, Any]:
         """As an edit keeps it."""
-        kept = asdict(self) | {"texts": list(self.texts), "findings": list(self.findings)}
-        return kept if self.author else {key: value for key, value in kept.items() if key not in ("author", "findings")}
+        lists = {"texts": list(self.texts), "findings": list(self.findings), "lines": [list(one) for one in self.lines]}
+        kept = asdict(self) | lists
+        others = ("lines",) if self.author else ("author", "findings")
+        return {key: value for key, value in kept.items() if key not in others}
 
 
 def blocks(view: View) -> dict[int, tuple[Block, Mapping[str, Any]]]:
@@ -76,7 +84,8 @@ def blocks(view: View) -> dict[int, tuple[Block, Mapping[str, Any]]]:
         if edit and LOG in edit.evidence and node.id not in view.pinned:
             kept = edit.evidence[LOG]
             lists = {key: tuple(kept.get(key, ())) for key in ("texts", "findings")}
-            found[at] = Block(**{**kept, **lists}), edit.evidence
+            lines = tuple(tuple(one) for one in kept.get("lines", ()))
+            found[at] = Block(**{**kept, **lists, "lines": lines}), edit.evidence
     return found
 
 
@@ -86,17 +95,45 @@ def standing(found: Mapping[int, tuple[Block, Mapping[str, Any]]]) -> Standing |
     return Standing.from_json(last[STANDS]) if STANDS in last else None
 
 
+def written(first: int, last: int, recall: str, found: Sequence[Ranked], continued: bool = False) -> Block:
+    """A block of these lines, in several lengths, those of most worth in each."""
+    lines = tuple((round(worth, 4), line.who, line.message, line.text, line.when) for worth, line in found)
+    return Block(first, last, recall, lengths(found), 0, continued, lines=lines)
+
+
 def together(some: Sequence[Block], recall: str) -> Block:
-    """Several blocks as one with a line for each."""
-    lines = [
-        f"- {block.title}{f', by {block.name}' if block.author else ''}: {words(_quoting(block.texts[-1]), BLOCK_LINE)}"
-        for block in some
-    ]
-    return Block(some[0].first, some[-1].last, recall, ("\n".join(lines),))
+    """Several blocks as one, by the lines of most worth of all of them."""
+    every, messages = list[Line](), 0
+    for block in some:
+        every += lines_of(block, messages)
+        messages += 1 + max((message for _, _, message, *_ in block.lines), default=0)
+    most = min(
+        MERGED * sum(len(block.texts[0]) for block in some),
+        sum(len(block.texts[-1]) for block in some) + HEAD * (len(some) - 1),
+    )
+    found, left = list[Ranked](), most
+    for one in ranked(every, Same(), SPARE * most):
+        if len(one.line.text) <= left or not found:
+            found.append(one)
+            left -= len(one.line.text)
+    return written(some[0].first, some[-1].last, recall, found)
 
 
-def _quoting(text: str) -> str:
-    """A block's text with what the user said between marks: what comes after it on the same line is not theirs."""
-    first, *others = text.splitlines()
-    asked = first.removeprefix(USER)
-    return "\n".join([first if asked == first else f"{USER}{enclosed(asked)}", *others])
+def lines_of(block: Block, first: int = 0) -> Iterator[Line]:
+    """The lines of a block; of a model's, and of one of an earlier version, those of its shortest text."""
+    for worth, who, message, text, when in block.lines:
+        line = Line(who, text, 1.0, first + message, when=when)
+        line.voice = worth * (line.cost + BASE) ** SOFT / max(1, len(line.words))
+        yield line
+    if not block.lines:
+        yield from _read(block, first)
+
+
+def _read(block: Block, first: int) -> Iterator[Line]:
+    """The lines of a block of which only texts were kept: a model's, or one that an earlier version wrote."""
+    if block.author:
+        yield Line("note", f"by {block.name}: {on_one_line(block.texts[-1])}", 1.0, first)
+        return
+    for text in block.texts[-1].splitlines():
+        who: Who = next((who for who, lead in LEADS.items() if text.startswith(lead)), "note")
+        yield Line(who, text.removeprefix(LEADS[who]).strip(), 1.0, first)

@@ -11,8 +11,9 @@ from clew.core.items import Item, Node
 from clew.core.view import View, originals
 from clew.facts.chapters import Chapter
 from clew.facts.coverage import words_in
-from clew.steps.places import protected
-from clew.steps.worklog.blocks import Block, blocks, standing
+from clew.steps.places import first_exchange, protected
+from clew.steps.worklog.blocks import Block, blocks, lines_of, standing
+from clew.steps.worklog.choosing import Line
 from clew.steps.worklog.requests import WorkRequest, requests
 from clew.steps.worklog.standing import RULES_FIRST, Standing
 from clew.tokens.target import Target
@@ -56,6 +57,17 @@ class History:
     def others(self) -> AbstractSet[str]:
         """The facts in what stays."""
         return words_in((n for i, n in enumerate(self.view.nodes) if self.keep[i]))
+
+    @cached_property
+    def known(self) -> str:
+        """What the reader is told before the log, word for word, and goes on being told."""
+        start, stop = first_exchange(self.view.nodes)
+        return "\n".join(n.item.text for n in self.view.nodes[start:stop]) if all(self.keep[start:stop]) else ""
+
+    @cached_property
+    def earlier(self) -> Sequence[Line]:
+        """The lines of the log so far."""
+        return [line for block, _ in self.old.values() for line in lines_of(block)]
 
     def tokens_of(self, span: Stretch) -> int:
         """Tokens of what stands there."""
@@ -108,10 +120,6 @@ class History:
         # What stays in view between blocks is newer than the first of them, and so than what that one tells of.
         told = max((at for at in asked if at in folded), default=min(self.old, default=-1))
         return told > max((at for at in asked if at not in folded), default=-1)
-
-    def following(self, stop: int) -> str:
-        """What the user said next."""
-        return next((ends(said) for n in self.view.nodes[stop:] if (said := typed(n.item))), "")
 
 
 def written_of(view: View, groups: Sequence[Stretch], chapters: Sequence[Chapter]) -> dict[Stretch, Chapter]:

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from clew.clients.voices import is_passing, lasting
 from clew.core.items import Item
 from clew.steps.outcome import ERROR, cause, exit_code
+from clew.steps.shorten import parsed
 from clew.steps.worklog.refusals import says_unmade, unmade
+from clew.steps.worklog.tables import tabled
 from clew.steps.worklog.wording import on_one_line, words
 from clew.text.quoting import TOOL, quoted
 
@@ -14,9 +16,10 @@ LINE_READ = 500  # characters of a line that are looked at
 RESULT_LINE = 160  # characters of a line of output
 PLACES_TOLD = 2  # lines that say where something is wrong
 END_READ = 6_000  # characters at the end of an output in which it says that something is wrong
+DEPTH = 4  # of data in data
 COUNTS_READ = 12  # lines at its end in which it counts what passed and failed
 
-_WRAPPING = re.compile(
+WRAPPING = re.compile(
     r"(?i)</?[\w-]+>|\W*|chunk id:.*|wall time:.*|original token count:.*|process exited.*|output:|traceback \(.*|"
     r"<?/?\"?(?:exit|return)[ _-]?code.*|ok|done\.?|success\.?|shell cwd was reset.*"
 )
@@ -41,14 +44,16 @@ _EMPTY = re.compile(
 )
 
 
-def outcome(said: str, ok: bool, result: Item | None) -> str:
-    """How it went, in the tool's words: where they tell of the user, they are quoted."""
-    return quoted(unmade(said) if not ok and says_unmade(said) else _outcome(said, ok, result), TOOL)
+def outcome(said: str, ok: bool, result: Item | None, given: str = "") -> str:
+    """How it went, in the words of the tool, without what was `given` to it; quoted where they tell of the user."""
+    return quoted(unmade(said) if not ok and says_unmade(said) else _outcome(said, ok, result, given), TOOL)
 
 
-def _outcome(said: str, ok: bool, result: Item | None) -> str:
-    """Of what failed the error and its count, else the count, else the last line."""
+def _outcome(said: str, ok: bool, result: Item | None, given: str) -> str:
+    """Of data its values, of what failed the error and its count, else the count, else the last line."""
     said = "" if is_passing(said) else lasting(said)  # clients put reminders beside what a tool says
+    if said[:1] in "{[" and isinstance(value := parsed(said), dict | list):
+        return tabled(said) or values(value, given)
     if not said.strip() or _EMPTY.match(said.strip()):
         return ""
     lines = list(telling(said))
@@ -62,10 +67,30 @@ def _outcome(said: str, ok: bool, result: Item | None) -> str:
         return told or (f"exit code {code}" if code else "")
     if not lines:
         return ""
+    if table := tabled(said):
+        return table
     if len(lines) <= 2:
         return "; ".join(filter(None, map(_short, lines)))
     wrong = [s for s in lines if ERROR.search(s)]  # in an output that has many such words they say nothing
     return _short(counted or (wrong[0] if 0 < len(wrong) <= PLACES_TOLD else lines[-1]))
+
+
+def values(value: object, given: str = "", most: int = RESULT_LINE) -> str:
+    """What data says, by the names of its values, as much as has room."""
+    told = dict[str, None]()
+    for name, one in _leaves(value, "", DEPTH):
+        entry = f"{name} {one}".strip()
+        if one not in given and sum(map(len, told)) + len(entry) + 2 * len(told) <= most:
+            told[entry] = None
+    return ", ".join(told)
+
+
+def _leaves(value: object, name: str, depth: int) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict | list) and depth:
+        for key, part in value.items() if isinstance(value, dict) else ((name, part) for part in value):
+            yield from _leaves(part, str(key).replace("_", " "), depth - 1)
+    elif not isinstance(value, dict | list) and value not in (None, ""):
+        yield name, on_one_line(str(value))
 
 
 def broke(said: str) -> bool:
@@ -83,7 +108,7 @@ def telling(text: str) -> Iterator[str]:
     """The lines of a result that say something."""
     for line in text.splitlines():
         line = _NUMBER.sub("", line[:LINE_READ], count=1).strip()
-        if not _WRAPPING.fullmatch(line):
+        if not WRAPPING.fullmatch(line):
             yield line
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from clew.clients.voices import own_words, typed
+from clew.clients.voices import PASTE, own_words, typed
 from clew.core.caches import per_object, remembers
 from clew.core.items import Item
 from clew.steps.worklog.requests import WorkRequest
@@ -13,6 +13,8 @@ from clew.steps.worklog.wording import on_one_line, plain, sentences
 RULE_LENGTH = 300  # characters of a rule, at most
 RULE_LEAST = 8  # and at least
 SENTENCE = 200  # characters of a message that says one thing
+SENTENCE_KNOWN = 20  # characters by which a sentence is found again
+SCOPE = 60  # characters of a sentence that only says how long the next one holds
 NAME_LEAST = 4  # characters of a name by which one sentence is known to speak of what another does
 SENTENCES_NAMED = 4096  # whose names are kept as they were read
 TYPED = 600  # characters of a message in which a wish of any form is looked for; in a longer one only strict ones are
@@ -22,8 +24,46 @@ _STRICT = re.compile(
     r"(?i)\b(?:must|never|always|do not|don['’]?t|dont|only|at most|at least|not allowed|required?|under no|no more"
     r"|make sure|ensure|forbidden|mandatory|from now on|no [\w ]{3,30}!"
     r"|ab (?:jetzt|sofort)|von nun an|désormais|dorénavant|a partir de (?:ahora|agora)|d['’]ora in poi"
-    r"|nie(?:mals)?|immer|nicht|kein\w*|muss|müssen|nur|jamais|toujours|ne\b.{1,30}\bpas|dois|doit|nunca|siempre|jam[áa]s|debes?|sempre|mai"
+    r"|nie(?:mals)?|immer|nicht|kein\w*|muss|müssen|nur|jamais|toujours|ne\b.{1,30}\bpas|dois|doit|nunca|siempre"
+    r"|jam[áa]s|debes?|sempre|mai"
     r"|никогда|всегда|нельзя|должн\w+|только|nigdy|zawsze|nooit|altijd)\b|不要|必须|总是|禁止|务必|不得|절대|항상|반드시|ないで|必ず|禁止"
+    r"|だけ|のみ|以外"
+)
+# Words that make what they stand with last, wherever they stand.
+_LASTING = re.compile(
+    r"(?i)\b(?:from now on(?!,? (?:i|we)\b)|for the rest of (?:this|the|our|my)|(?:a|one) rule for|going forward"
+    r"|ab (?:jetzt|sofort)|von nun an|künftig|in zukunft"
+    r"|désormais|dorénavant|à partir de maintenant|à l['’]avenir|a partir de ahora|de ahora en adelante|en adelante"
+    r"|d['’]ora in poi|daqui em diante|vanaf nu|od teraz|отныне|впредь|с этого момента)\b"
+    r"|今後|これから|以降は|从现在|從現在|以后|以後|今后|앞으로|이제부터"
+)
+# What shall be done whenever somebody does something: the condition names them, what follows has no subject.
+_WHENEVER = re.compile(
+    r"(?i)^(?:and |but |also |please,? )*(?:when(?:ever)?|before|after|each time|every time"
+    r"|any time) you\b(?! are (?:done|ready|finished))[^,?]{2,80}, (?!you|i|we|it|that|this|there|what|how|can"
+    r"|could|do|does)\w"
+    r"|^(?:(?:immer )?wenn|bevor|nachdem|sobald) (?:du|sie|ihr)\b[^,?]{2,80}, (?!ich|wir|es|das|kannst|können)\w"
+    r"|^(?:quand|lorsque|chaque fois que|avant que) (?:tu|vous)\b|^(?:cuando|siempre que|antes de que) [^,?]{2,80},"
+    r"|^(?:когда|прежде чем|каждый раз,? когда) (?:ты|вы)\b"
+)
+# A wish that is of all things of a kind, of every answer, or of none.
+_VERB = (
+    r"(?:add|address|answer|ask|avoid|begin|call|check|cite|convert|do|draft|end|explain|finish|format|give|halve"
+    r"|include|indent|keep|leave|limit"
+    r"|list|log|make|mark|mention|name|open|pick|put|quote|read|refer|reply|report|respond|return|round|run|say"
+    r"|send|show|sign|speak|spell|start"
+    r"|state|stick|store|tell|translate|treat|use|write)"
+)
+_GENERALLY = re.compile(
+    rf"(?i)^(?:(?:and|but|also|please|then)[, ]+)*{_VERB}\b[^?]{{0,100}}?"
+    r"\b(?:(?:every|each|any|all|your) (?:\w+ ){0,2}(?:repl(?:y|ies)|answers?|responses?|messages?|numbers?"
+    r"|files?|commits?|names?|times?"
+    r"|steps?|sections?|emails?)|only)\b[^?]*$"
+    rf"|^only {_VERB}\b"
+)
+_ASKS_POLITELY = re.compile(
+    r"(?i)^(?:bitte|merci de|por favor|per favore|пожалуйста|prosz[ęe])\b"
+    r"|(?:てください|て下さい|ないでください|してほしい)。?$|^(?:请|請)"
 )
 # What takes an earlier word back: who reads that word must read this, too.
 _REVOKES = re.compile(
@@ -41,10 +81,12 @@ _DEMANDS = re.compile(
 )
 # Words that lead to what somebody wants: "and while I think of it: …".
 _LEAD_IN = re.compile(r"^[^:.]{3,60}: (?=\S)")
+_CLAUSE = re.compile(r"[,;:–—]\s+")
 _LEANING = re.compile(
     r"(?i)\b(?:avoid|prefer|instead|should(?:n['’]t)?|keep|please use|by default|rather|stick to|follow|except|unless"
     r"|bitte|statt|évite|plutôt|évitez|prefiero|evita|en vez|лучше|вместо)\b"
-    r"|^(?:use|write|put|name|call|leave|treat|format|indent|mark|store|return|log|run|ask|tell|give|show|answer|reply|speak)\b"
+    r"|^(?:use|write|put|name|call|leave|treat|format|indent|mark|store|return|log|run|ask|tell|give|show|answer"
+    r"|reply|speak)\b"
     r"|, not \w+[^?]*$"
 )
 # A duty of things, not of somebody: "tests of the archive have to be marked", "every function needs a docstring".
@@ -55,8 +97,10 @@ _DUTY = re.compile(
 )
 # A statement of how things are: no question, nobody's act, nothing that is wanted once.
 _GENERAL = re.compile(
-    r"(?i)^(?!(?:i|we|you|it|this|that|there|he|she|they|can|could|would|will|let|yes|no|ok|okay|please|now|then|also|and|but|so|what|"
-    r"why|how|where|when|who|is|are|do|does|did)\b)[^?]{3,60}?\b(?:is|are|stays?|remains?|goes|go|live|lives|belongs?|starts?|ends?|"
+    r"(?i)^(?!(?:i|we|you|it|this|that|there|he|she|they|can|could|would|will|let|yes|no|ok|okay|please|now|then"
+    r"|also|and|but|so|what|"
+    r"why|how|where|when|who|is|are|do|does|did)\b)[^?]{3,60}?\b(?:is|are|stays?|remains?|goes|go|live|lives"
+    r"|belongs?|starts?|ends?|"
     r"comes?|gets?|has|have|uses?|needs?|takes?|runs?|means)\b[^?]{1,60}$"
 )
 _ASKS = re.compile(
@@ -70,9 +114,11 @@ _WONDERS = re.compile(
 _LACKS = re.compile(
     r"(?i)\b(?:i|we) (?:do not|don['’]?t|can ?not|can['’]?t|only) (?:have|remember|recall|know|think|see|understand"
     r"|get|mind|care|need|believe|find|notice|feel|like|just|got|had)\b"
+    r"|^(?:(?:and|but|so|ok|please)[, ]+)*don['’]?t (?:worry|bother|hesitate|be (?:sorry|afraid|shy)"
+    r"|beat yourself|get me wrong|forget)\b"
 )
 _TO_US = re.compile(
-    r"(?i)^(?:(?:please|and|but|so|also|ok|okay)[, ]+)*(?:do not|don['’]?t|never|always|only|make sure|ensure|you must"
+    r"(?i)^(?:(?:please|bitte|and|but|so|also|ok|okay)[, ]+)*(?:do not|don['’]?t|never|always|make sure|ensure|you must"
     r"|you should|from now on|use|keep|no|under no)\b|^[^\x00-\x7f]"
 )
 _TELLS = re.compile(
@@ -111,12 +157,21 @@ _NOTHING = _Wishes()
 def rules_in(request: WorkRequest) -> Iterator[tuple[Sequence[str], int]]:
     """Sentences about how, from what was typed, and how strict; so is a short message that nothing was done about."""
     wishes, brief = _wishes(request), len(request.ask) <= TYPED
-    if wishes.strict:
-        yield wishes.strict, 3 if brief else 1
+    if wishes.strict and brief:
+        yield wishes.strict, 3
+    elif wishes.strict:  # of a long message those are sure that speak to us where people begin and end to type
+        sure = tuple(s for s in wishes.strict if speaks_to_us(s) and _is_at_an_end(request.ask, s))
+        yield sure, 3
+        yield tuple(s for s in wishes.strict if s not in set(sure)), 1
     if wishes.leaning:
         yield wishes.leaning, 2
     if wishes.alone and not any(step.acts for step in request.steps):
         yield wishes.said, 0
+
+
+def _is_at_an_end(text: str, said: str) -> bool:
+    at = text.find(said[:SENTENCE_KNOWN])
+    return len(text) <= PASTE or not TYPED < at < len(text) - TYPED
 
 
 def _wishes(request: WorkRequest) -> _Wishes:
@@ -139,7 +194,7 @@ def _wishes_of(text: str) -> _Wishes:
     own = [s for s in found if not any(said.search(wish[s]) for said in (_LACKS, _OPINES, _WONDERS, _TELLS))]
     revoking = [s for s in found if _REVOKES.search(s)]
     takes_back = set(revoking)
-    strict = [s for s in own if s in takes_back or (_DEMANDS if _STATES.match(wish[s]) else _STRICT).search(s)]
+    strict = [s for s in own if s in takes_back or _is_strict(wish[s]) or _lasts(wish[s])]
     known = set(strict)
     strict += [s for s in revoking if s not in known]
     if not brief:
@@ -183,11 +238,24 @@ def _names(text: str) -> frozenset[str]:
 
 def speaks_to_us(said: str) -> bool:
     """Whether a sentence tells the assistant what to do, rather than anybody."""
-    return bool(_TO_US.search(said))
+    wish = _LEAD_IN.sub("", said)
+    return _lasts(wish) or any(way.search(wish) for way in (_TO_US, _ASKS_POLITELY))
+
+
+def _lasts(wish: str) -> bool:
+    """Whether a sentence binds what comes later by its form."""
+    return any(form.search(wish) for form in (_LASTING, _WHENEVER, _GENERALLY))
+
+
+def _is_strict(wish: str) -> bool:
+    """Whether one of its clauses forbids or demands, and does not merely tell of somebody or something."""
+    return any((_DEMANDS if _STATES.match(part) else _STRICT).search(part) for part in _CLAUSE.split(wish))
 
 
 def _quotable(text: str) -> Iterator[str]:
-    for said in sentences(plain(own_words(text))):
-        said = on_one_line(said).strip(" -*>•\t")
+    scope = ""
+    for part in sentences(plain(own_words(text))):
+        said = f"{scope} {on_one_line(part)}".strip(" -*>•\t")
+        scope = said if len(said) <= SCOPE and not scope and _LASTING.search(said) else ""
         if RULE_LEAST <= len(said) <= RULE_LENGTH and not said.endswith((":", "?", "？")):
             yield said

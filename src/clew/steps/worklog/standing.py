@@ -1,6 +1,7 @@
 """Where the work stands: rules, refusals, tasks, files, errors. It grows with what is new, never read from prose."""
 
 import re
+from collections import Counter as Tally
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -9,8 +10,8 @@ from typing import Any, Self
 
 from clew.core.bounds import BACKGROUND
 from clew.steps.worklog.acts import Act, found_nothing
+from clew.steps.worklog.choosing import form
 from clew.steps.worklog.commands import command_key, commits, program
-from clew.steps.worklog.news import Phrases
 from clew.steps.worklog.origins import WORDS_OF_OTHERS, Origins
 from clew.steps.worklog.refusals import REFUSED_HEADING, refused_call, settled
 from clew.steps.worklog.requests import WorkRequest
@@ -31,6 +32,7 @@ FILE_NAMES_CHARACTERS = 1_500  # characters of their names
 ERRORS = 8
 OPEN_COMMANDS = 12  # commands after which a failure that nobody came back to is no longer open
 TASKS = 60
+OFTEN = 4  # rules of one form
 COMMANDS_TOLD = 12
 LIKE = 120  # characters by which a request is known
 ASK = 2_000  # characters of the newest request that are kept in mind
@@ -191,6 +193,11 @@ class Standing:
         first = sorted(self.rules, key=lambda said: (-self.rules[said].strict, order[said]))
         return [self._rule(said) for said in first]
 
+    def held(self) -> list[str]:
+        """The sentences that are told as rules, the newest first."""
+        worked = bool(self.files or self.commands or self.tasks)  # where people only talk, few sentences are rules
+        return [said for said in reversed(self.rules) if worked or (self.rules[said].strict > 2 and speaks_to_us(said))]
+
     def _rule(self, said: str) -> str:
         rule = self.rules[said]
         since = f"; later they said: “{rule.later}” (request {rule.later_request})" if rule.later else ""
@@ -200,12 +207,13 @@ class Standing:
         """(heading, lines), those first that must not lack; of each the newest first."""
         rel = partial(below, self.root)
         yield REFUSED_HEADING, [quoted(call, ASSISTANT) for call in reversed(self.refusals)]
-        worked = bool(self.files or self.commands or self.tasks)  # where people only talk, few sentences are rules
-        held = [said for said in reversed(self.rules) if worked or (self.rules[said].strict > 2 and speaks_to_us(said))]
+        held = self.held()
         beside = {rule.later for rule in self.rules.values() if rule.strict > 2}  # they stand there already
         wanted = [said for said in held if said not in beside and (self.rules[said].strict > 2 or said not in shown)]
-        phrases = Phrases(self.rules)  # what is said of one thing after the other holds for a request, more likely
-        wanted.sort(key=lambda said: (-self.rules[said].strict, phrases.only_set(said)))
+        often = Tally(
+            map(form, self.rules)
+        )  # what is said of one thing after the other holds for a request, more likely
+        wanted.sort(key=lambda said: (-self.rules[said].strict, often[form(said)] >= OFTEN))
         yield f"{_RULES}, in their words; where two differ the later one holds", [self._rule(said) for said in wanted]
         tasks = list(self.tasks.values())
         yield "Tasks that are not done", [f"{s}: {what}" for s, what in tasks if s not in ("done", "dropped")]

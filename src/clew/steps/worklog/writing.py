@@ -14,7 +14,7 @@ from clew.facts import sheet
 from clew.facts.chapters import Chapter
 from clew.facts.coverage import ledger, noted
 from clew.steps.lines import omitted, tallies
-from clew.steps.worklog.blocks import Block
+from clew.steps.worklog.blocks import Block, written
 from clew.steps.worklog.history import STATE, History
 from clew.steps.worklog.log import Log
 from clew.steps.worklog.standing import Standing
@@ -47,8 +47,8 @@ class BlockWriter:
         history, old = self.history, self.history.old
         originals = [self.view.originals(*span) for span in spans]
         chapters = [history.chapters.get(span) for span in spans]
-        following, told_of = history.following(spans[-1][1]), {n for n, one in enumerate(chapters) if one}
-        log = Log(originals, history.since(spans), following, history.between(spans), told_of)
+        told_of = {n for n, one in enumerate(chapters) if one}
+        log = Log(originals, history.since(spans), history.between(spans), told_of, history.known, history.earlier)
         carries = spans[-1][0] > max(old, default=-1)  # the last of them is the last block of all
         told = {*old, *(at for span in spans for at in range(*span))}
         self.anew = None if carries else history.read(told, max(told) + 1)
@@ -65,8 +65,6 @@ class BlockWriter:
         swaps: dict[Stretch, Swap] = {}
         for n, (span, item, block) in enumerate(zip(spans, items, found, strict=True)):
             chapter = chapters[n]
-            if not chapter and not brief:
-                block = with_(block, texts=log.levels(log.parts[n], block.texts[0]))
             evidence: dict[str, Any] = {LOG: block.to_json()}
             if carries and n == len(found) - 1:
                 beside = sorted(log.standing.sources() - {node.id for node in originals[n]})
@@ -118,9 +116,9 @@ class BlockWriter:
         fits = exceeds = 0.0  # the largest size that fits, the smallest that does not
         for _ in range(FITTINGS):
             told = log.told(max(0, int(size) - len(focus or "")), limits)
-            short = [log.levels(p, text)[-1] if brief else text for p, text in zip(log.parts, told, strict=True)]
-            parts = zip(log.parts, handles, short, strict=True)
-            by_code = [Block(p.first, p.last, id, (text,), 0, p.continued) for p, id, text in parts]
+            parts = zip(log.parts, handles, told, strict=True)
+            by_code = [written(p.first, p.last, id, lines, p.continued) for p, id, lines in parts]
+            by_code = [with_(block, texts=block.texts[-1:]) for block in by_code] if brief else by_code
             made = [by_models.get(n, block) for n, block in enumerate(by_code)]
             shown = "\n".join(block.texts[block.level] for block in made)
             state = "\n".join(filter(None, (log.stands(int(state_size), shown, newest), focus)))
@@ -181,7 +179,7 @@ def summary(nodes: Sequence[Node], size: int) -> str:
     log = Log([nodes])
     text, room = "", size
     for _ in range(FITTINGS):
-        told = log.told(int((1 - STATE) * room))[0]
+        told = log.texts(int((1 - STATE) * room))[0]
         text = "\n\n".join(filter(None, (told, log.stands(int(STATE * room), told))))
         if len(text) <= size:
             break

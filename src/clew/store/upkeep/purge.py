@@ -61,7 +61,7 @@ class Audit:
     took: Purge
 
 
-class Line(NamedTuple):
+class Descent(NamedTuple):
     """Where a branch comes from."""
 
     parent: str | None
@@ -107,7 +107,7 @@ def _purge(
     db: Database, digests: Digests, scope: Scope, owner: int, branches: Collection[str], reason: str, took: Purge
 ) -> None:
     rows = db.ask("lines_among", owner=owner, branches=listed(branches)).fetchall()
-    lines = {id: Line(*line) for id, *line in rows}
+    lines = {id: Descent(*line) for id, *line in rows}
     for branch in branches:
         if branch not in lines:
             raise reading.missing(db, scope, branch)
@@ -133,7 +133,7 @@ def _purge(
     end(db, given, took)
 
 
-def inherit(lines: Mapping[str, Line], gone: Collection[str]) -> tuple[dict[str, Line], dict[str, Heir]]:
+def inherit(lines: Mapping[str, Descent], gone: Collection[str]) -> tuple[dict[str, Descent], dict[str, Heir]]:
     """The new lines of branches that forked from one that goes, and who inherits what from each of those.
 
     The child that forked last takes over all that any child needs; the others become its children.
@@ -161,7 +161,7 @@ def inherit(lines: Mapping[str, Line], gone: Collection[str]) -> tuple[dict[str,
     return {id: line for id, line in now.items() if line != lines[id]}, heirs
 
 
-def parents_first(lines: Mapping[str, Line]) -> list[str]:
+def parents_first(lines: Mapping[str, Descent]) -> list[str]:
     parents = {id: [line.parent] if line.parent in lines else [] for id, line in lines.items()}
     return [id for id in TopologicalSorter(parents).static_order() if id is not None]
 

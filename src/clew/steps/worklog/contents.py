@@ -1,0 +1,99 @@
+"""What results say: a few lines of each are worth telling, whatever tool they are of."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from math import log
+
+from clew.core.bounds import TEXT_READ, ends
+from clew.core.caches import per_object
+from clew.core.items import Item, Node
+from clew.facts.sheets import sheet
+from clew.steps.worklog.choosing import DIGIT, words_of
+from clew.steps.worklog.results import WRAPPING
+from clew.steps.worklog.tables import tabled
+from clew.steps.worklog.wording import once
+
+LINES = 5  # of each result that may be told
+LINES_READ = 2_000  # of each result
+LEAST, LONGEST = 12, 300  # characters of a line that says something whole
+RARE, COMMON = (
+    3,
+    0.5,
+)  # so many lines of one shape are common; in a result of which so much is common, they tell nothing
+TABLED = 3.0  # what it is worth to tell what a table has
+ASKED, USED = 2.0, 4.0  # what a line has more for each word of the open request, and for what was used later
+_VALUE = re.compile(r"\d(?:[\d.,:/-]*\d)?")
+_NUMERAL = re.compile(r"\d+")
+_DIVIDES = re.compile(r"[\s|:+=-]*")
+
+ResultLine = tuple[float, int, str]  # what it is worth, its place, the line
+
+
+class UsedLater:
+    """Which facts of results were said by somebody later."""
+
+    def __init__(self, nodes: Sequence[Node]) -> None:
+        self._place = {n.id: i for i, n in enumerate(nodes)}
+        self._said: dict[str, int] = {}  # where each fact was last said by somebody
+        for i, node in enumerate(nodes):
+            if node.item.kind != "result":
+                self._said.update(dict.fromkeys(sheet(node.item).facts, i))
+
+    def facts(self, result: Node) -> AbstractSet[str]:
+        """Those of a result that were said after it; none of one that is not looked at."""
+        at = self._place.get(result.id)
+        return set() if at is None else {key for key in sheet(result.item).facts if self._said.get(key, -1) > at}
+
+
+@per_object
+def _asked_of(result: Item) -> dict[str, list[ResultLine]]:
+    """The lines of a result, by what was asked when it came."""
+    return {}
+
+
+def lines_of(result: Node, asked: str, used: AbstractSet[str]) -> list[str]:
+    """The lines of a result that say most to whoever asked, in their order."""
+    known = _asked_of(result.item)
+    if asked not in known:
+        known[asked] = list(_rated(result.item, asked))
+    found = known[asked]
+    if used:
+        more = [
+            (USED, n, line.text) for n, line in enumerate(sheet(result.item).lines) if not used.isdisjoint(line.keys)
+        ]
+        found = [*found, *more]
+    best = sorted(found, key=lambda one: (-one[0], one[1]))
+    texts = dict[str, int]()
+    for _, n, text in best:
+        if len(texts) < LINES and LEAST <= len(text) <= LONGEST:
+            texts.setdefault(once(text), n)
+    return sorted(texts, key=lambda text: texts[text])
+
+
+def _rated(result: Item, asked: str) -> Iterator[ResultLine]:
+    """The best lines of a result: of a table what it has, else what stands out, what was asked for, what has values."""
+    text = ends(result.text, TEXT_READ)
+    table = tabled(text)
+    if table:
+        yield TABLED, -1, table
+    lines = sheet(result).lines[:LINES_READ]
+    shapes = [_NUMERAL.sub("0", line.text) for line in lines]
+    count = Counter(shapes)
+    common = sum(count[shape] >= RARE for shape in shapes) / max(1, len(lines))
+    wanted = {word for word in words_of(asked) if len(word) > 3 or DIGIT.search(word)}
+    seeks = re.compile("|".join(map(re.escape, sorted(wanted, key=len, reverse=True)))) if wanted else None
+    rated = list[ResultLine]()
+    for n, (line, shape) in enumerate(zip(lines, shapes, strict=True)):
+        if not LEAST <= len(line.text) <= LONGEST or _DIVIDES.fullmatch(line.text) or WRAPPING.fullmatch(line.text):
+            continue
+        if count[shape] >= RARE and common > COMMON:
+            continue  # of sixty lines of one shape those are told that have another, and how many there are
+        hits = len(set(seeks.findall(line.text.lower()))) if seeks else 0
+        if table and not hits:
+            continue
+        rare = common * log(len(lines) / count[shape]) if count[shape] < RARE else 0.0
+        rated.append((rare + ASKED * hits**0.5 + min(4, len(_VALUE.findall(line.text))), n, line.text))
+    rated.sort(key=lambda one: (-one[0], one[1]))
+    yield from rated[: 2 * LINES]

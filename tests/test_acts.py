@@ -1,0 +1,385 @@
+"""Acts on conversations: an id means the same in every command, and each face that offers an act does the same."""
+
+import asyncio
+import json
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chatting import chatting
+from clew import Budget, ClewError, Engine, Request, Sessions, SQLite, View
+from clew.agent.control import ContextController
+from clew.mcp.answers import Answers
+from clew.mcp.reach import Reach
+from clew.page.acting import ACTS, Subject
+from clew.sessions.conversation import Conversation
+from clew.sessions.import_agent import adopt
+from clew.sessions.names import called
+from clew.sessions.transcripts import Transcript, TranscriptStretch
+from clew.store.sql import SQLStore
+from clew.testing import StrictProvider
+from shell import Shell
+
+BUDGET = Budget(window=6_000, reserve=500)
+WINDOW = "[budget]\nwindow = 6_000\nreserve = 500\n"
+LAST = "And that was the last page"
+
+
+def engine_over(store: SQLStore) -> Engine:
+    return Engine(store, BUDGET)
+
+
+async def talk(engine: Engine, opening: str, name: str | None, turns: int = 24) -> View:
+    """A conversation of several compactions, as a client sends it that keeps its history."""
+    said: list[dict[str, str]] = []
+    for n in range(turns):
+        text = f"{opening}: page {n} says that part {n} has port {8000 + n}. " + "It is a long page. " * 60
+        said.append({"role": "user", "content": f"{LAST} of {opening}." if n == turns - 1 else text})
+        view = await engine.prepare(Request({"model": "gpt-4o", "messages": said}, session=name))
+        said.append({"role": "assistant", "content": f"Page {n} is read."})
+    return view
+
+
+async def filled(path: Path) -> None:
+    store = SQLite(path)
+    engine = engine_over(store)
+    view = await talk(engine, "A named one", "named")
+    await talk(engine, "One without a name", None)
+    await engine.fork("default", view.branch, view.seq, "forked")
+    await talk(engine, "A short one", "short", 2)
+    pages = [f"An imported one: page {n} says that part {n} has port {8000 + n}. " + "Long. " * 400 for n in range(20)]
+    said = [
+        {"role": role, "content": text} for page in pages for role, text in (("user", page), ("assistant", "Read."))
+    ]
+    brief = [{"role": "user", "content": "This is a summary of what came before."}, *said[-4:]]
+    stretches = (TranscriptStretch(tuple(said)), TranscriptStretch(tuple(brief)))
+    told = Transcript("openai_chat", stretches, "imported", agent="pi", model="gpt-4o")
+    await adopt(Engine(store, BUDGET), "default", told, "imported")
+    await store.close()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("acts") / "clew.db"
+    asyncio.run(filled(path))
+    return path
+
+
+# --- what an id means -------------------------------------------------------------------------------------------------
+
+LOOKING = ("show", "diff", "coverage", "calls", "stats", "resume", "preview")
+KINDS = ("named", "unnamed", "forked", "imported")
+
+
+async def ways(path: Path, kind: str) -> tuple[str, list[str], str, int]:
+    """A conversation as it is called, all that may mean it, what was said last in it, and how many items it has."""
+    async with opened(path) as engine:
+        own = [s for s in await Sessions(engine).all() if (s.name or "unnamed") == kind]
+        newest = max(own, key=lambda s: s.number)
+        trace = await engine.store.load("default", newest.branch)
+        last = (await engine.store.nodes("default", [trace.said[-1].id])).popitem()[1]
+        names = [newest.name] if newest.name else []
+        return called(newest), [*names, newest.branch, newest.branch[:10]], last.item.text, len(trace.said)
+
+
+async def size(path: Path, name: str) -> int:
+    async with opened(path) as engine:
+        return len((await engine.store.load("default", (await Sessions(engine).get(name)).branch)).said)
+
+
+@asynccontextmanager
+async def opened(path: Path) -> AsyncIterator[Engine]:
+    store = SQLite(path)
+    yield engine_over(store)
+    await store.close()
+
+
+def machine(tmp_path: Path, made: Path, of: str = "one") -> Shell:
+    home = tmp_path / of
+    home.mkdir()
+    shell = Shell(home)
+    shutil.copy(made, shell.store)
+    shell.configure(WINDOW)
+    return shell
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_id_means_the_same_conversation_in_every_command(tmp_path: Path, made: Path, kind: str) -> None:
+    clew = machine(tmp_path, made)
+    name, names, last, items = asyncio.run(ways(made, kind))
+    told: dict[str, list[object]] = {}
+    for one in names:
+        for command in LOOKING:
+            done = clew(command, one, *(() if command == "resume" else ("--json",)))
+            told.setdefault(command, []).append((done.exit_code, done.stdout, done.stderr))
+        own = machine(tmp_path, made, f"fork {len(one)}")
+        assert own("fork", one, "again", "--json").exit_code == 0
+        assert asyncio.run(size(own.store, "again")) == items
+        undone = own("undo", one)
+        told.setdefault("undo", []).append((undone.exit_code, undone.stdout, undone.stderr))
+    assert {command: len({*map(repr, found)}) for command, found in told.items()} == dict.fromkeys(told, 1)
+    shown = json.loads(clew("show", names[-1], "--json").stdout)
+    resumed = clew("resume", names[-1])
+    assert last in resumed.stdout, "what was said last is in the view"
+    assert shown["session"].startswith(f"{name}.")
+    assert shown["session"] in resumed.stderr
+    diff = clew("diff", names[-1], "--json")
+    if kind in ("named", "unnamed"):
+        assert json.loads(diff.stdout)["session"] == shown["session"]
+    assert json.loads(clew("calls", names[-1], "--json").stdout)[-1]["number"] == len(
+        json.loads(clew("calls", names[-1], "--json").stdout)
+    )
+    first = json.loads(clew("show", f"{names[-1]}.1", "--json").stdout)
+    assert first["session"] == f"{name}.1"
+
+
+def test_what_acts_on_the_whole_refuses_a_session_that_has_ended(tmp_path: Path, made: Path) -> None:
+    clew = machine(tmp_path, made)
+    for command in ("undo", "preview"):
+        assert "named.1 has ended" in clew(command, "named.1").stderr
+    assert "not of named.1: use named" in clew("stats", "named.1").stderr
+
+
+def test_one_id_a_stand_in_calls_from_one_on_rows_that_add_up(tmp_path: Path, made: Path) -> None:
+    clew = machine(tmp_path, made)
+    diff = json.loads(clew("diff", "named", "--json").stdout)
+    for made_of in diff["stand_ins"]:
+        assert f"recall {made_of['id']}" in made_of["text"]
+    shown = json.loads(clew("show", "named", "--json").stdout)
+    assert sum(part["tokens"] for part in shown["parts"]) == shown["sent"]
+    assert sum(node["tokens"] for node in shown["nodes"]) == shown["sent"], "it has no system prompt"
+    ids = {node["stands_for"]["id"] for node in shown["nodes"] if "stands_for" in node}
+    assert ids >= {made_of["id"] for made_of in diff["stand_ins"]}
+    calls = json.loads(clew("calls", "named", "--json").stdout)
+    assert [call["number"] for call in calls] == list(range(1, 25))
+    assert shown["call"] == 24
+
+
+# --- every face -------------------------------------------------------------------------------------------------------
+
+Face = Callable[[Path, Path], Awaitable[str]]  # what it says, of a store and a folder
+
+
+async def state(path: Path) -> Mapping[str, Any]:
+    """What is in a log, but for times, and ids of what was made by an act."""
+    async with opened(path) as engine:
+        every = await Sessions(engine).all()
+        one = await Sessions(engine).conversation("named")
+        view = await one.view()
+        return {
+            "sessions": sorted(
+                (s.name or "", s.number, s.cause, s.tags, bool(s.archived), bool(s.undone), s.items) for s in every
+            ),
+            "view": [node.item.text for node in view.nodes],
+            "pins": [node.id for node, _ in await one.pins()],
+            "method": await one.method(),
+        }
+
+
+def by_command(*args: str) -> Face:
+    async def act(path: Path, folder: Path) -> str:
+        clew = Shell(folder)
+        clew.store = path
+        clew.configure(WINDOW)
+        done = await asyncio.to_thread(clew, *args)
+        return done.stdout if done.exit_code == 0 else done.stderr.removeprefix("clew: ").strip()
+
+    return act
+
+
+def by_page(name: str, of: str = "named", /, **given: str) -> Face:
+    async def act(path: Path, folder: Path) -> str:
+        async with opened(path) as engine:
+            branch = (await Sessions(engine).get(of)).branch
+            try:
+                return await ACTS[name].do(Subject(engine, "default", branch, None), given)
+            except ClewError as error:
+                return str(error)
+
+    return act
+
+
+def by_chat(command: str, of: str = "named") -> Face:
+    async def act(path: Path, folder: Path) -> str:
+        store = SQLite(path)
+        with StrictProvider([]) as provider:
+            async with chatting(store, folder, provider.url, of, toasts=True) as hand:
+                before = len(hand.chat.transcript.entries)
+                await hand.enter(command)
+                await hand.until(lambda: len(hand.chat.transcript.entries) > before or bool(hand.toasts))
+                told = hand.toasts.partition(": ")[2] or hand.chat.transcript.entries[-1].text
+        await store.close()
+        return told
+
+    return act
+
+
+def by_agent(name: str, /, **given: Any) -> Face:
+    async def act(path: Path, folder: Path) -> str:
+        async with opened(path) as engine:
+            view = await engine.reopen("default", (await Sessions(engine).get("named")).branch)
+            came = await ContextController(engine).answer(view, name, given)
+            return came.text.removeprefix("Error: ") if came.failed else came.text
+
+    return act
+
+
+def by_mcp(name: str, *given: Any) -> Face:
+    async def act(path: Path, folder: Path) -> str:
+        async with opened(path) as engine:
+            try:
+                told: str = await getattr(Answers(Reach(engine, "default", None, "named"), str), name)(*given)
+            except ClewError as error:
+                return str(error)
+            return told
+
+    return act
+
+
+GONE = "0000000000"
+ALIKE: dict[str, dict[str, Face]] = {
+    "undo": {
+        "command": by_command("undo", "named"),
+        "page": by_page("undo"),
+        "chat": by_chat("/undo"),
+    },
+    "fork": {"command": by_command("fork", "named", "new one"), "page": by_page("fork", name="new one")},
+    "fork at a call": {
+        "command": by_command("fork", "named", "new one", "--call", "7"),
+        "page": by_page("fork", name="new one", call="7"),
+    },
+    "tag": {
+        "command": by_command("tag", "named", "two words", "one"),
+        "page": by_page("tag", tags="two words, one"),
+    },
+    "archive": {"command": by_command("archive", "named"), "page": by_page("archive")},
+    "method": {"command": by_command("method", "named", "llm"), "page": by_page("method", method="llm")},
+    "compact": {
+        "page": by_page("compact", focus="page 3"),
+        "agent": by_agent("summarize_context", focus="page 3"),
+    },
+}
+
+
+@pytest.mark.parametrize("act", ALIKE)
+async def test_each_face_that_offers_an_act_does_the_same(tmp_path: Path, made: Path, act: str) -> None:
+    found = {}
+    for face, do in ALIKE[act].items():
+        folder = tmp_path / face
+        folder.mkdir()
+        path = Path(shutil.copy(made, folder / "log.db"))
+        await do(path, folder)
+        found[face] = await state(path)
+    before = await state(Path(shutil.copy(made, tmp_path / "plain.db")))
+    [first, *others] = found.values()
+    assert first != before, "it did something"
+    assert all(other == first for other in others), found.keys()
+
+
+async def test_a_pin_is_the_same_on_each_face(tmp_path: Path, made: Path) -> None:
+    """Of what stands in view, and of what is out of it."""
+    async with opened(made) as engine:
+        view = await (await Sessions(engine).conversation("named")).view()
+        made_by = view.stand_ins()
+        id = next(node.id for node in view.nodes if node.id not in made_by)
+        said, seen = (await engine.store.load("default", view.branch)).said, {node.id for node in view.nodes}
+        away = next(place.id for place in said if place.id not in seen)
+    for pinned in (id, away):
+        states, words = [], []
+        faces = [by_command("pin", "named", pinned), by_page("pin", id=pinned), by_agent("pin", id=pinned)]
+        for n, do in enumerate([*faces, by_mcp("pin", pinned, False), by_chat(f"/pin {pinned}")]):
+            folder = tmp_path / f"{pinned[:6]}{n}"
+            folder.mkdir()
+            path = Path(shutil.copy(made, folder / "log.db"))
+            words.append(await do(path, folder))
+            states.append(await state(path))
+        assert all(one == states[0] for one in states), words
+        assert states[0]["pins"] == [pinned], words
+
+
+REFUSED: dict[str, dict[str, Face]] = {
+    f"no item has the id {GONE}": {
+        "command": by_command("recall", GONE),
+        "pin": by_command("pin", "named", GONE),
+        "page": by_page("pin", id=GONE),
+        "agent": by_agent("recall", id=GONE),
+        "agent's pin": by_agent("pin", id=GONE),
+        "mcp": by_mcp("recall", GONE, "", "", 8_000),
+        "mcp's pin": by_mcp("pin", GONE, False),
+    },
+    "there is nothing to undo: no compaction of this conversation is left that was not undone already": {
+        "command": by_command("undo", "short"),
+        "page": by_page("undo", "short"),
+        "chat": by_chat("/undo", "short"),
+    },
+    "a conversation named forked already exists; choose another name": {
+        "command": by_command("fork", "named", "forked"),
+        "page": by_page("fork", name="forked"),
+    },
+    "give a name that can be printed, of 1 to 200 characters": {
+        "command": by_command("fork", "named", "x" * 201),
+        "page": by_page("fork", name="x" * 201),
+    },
+    "no call 99 in named; there are 1 to 24": {
+        "command": by_command("fork", "named", "far", "--call", "99"),
+        "resume": by_command("resume", "named", "--call", "99"),
+        "page": by_page("fork", name="far", call="99"),
+    },
+    "give a tag that can be printed, of 1 to 200 characters": {
+        "command": by_command("tag", "named", "x" * 201),
+        "page": by_page("tag", tags="x" * 201),
+    },
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+async def test_an_error_has_the_same_words_on_each_face(tmp_path: Path, made: Path, words: str) -> None:
+    for n, (face, do) in enumerate(REFUSED[words].items()):
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        path = Path(shutil.copy(made, folder / "log.db"))
+        before = await state(path)
+        told = await do(path, folder)
+        assert told.startswith(words), face
+        assert await state(path) == before
+
+
+async def test_who_decides_is_refused_alike_where_there_is_no_name(tmp_path: Path, made: Path) -> None:
+    async with opened(made) as engine:
+        own = next(s for s in await Sessions(engine).all() if s.name is None).branch
+    words = f"{own[:10]} has no name, and only conversations with one can be switched"
+    for n, do in enumerate([by_command("method", own, "llm"), by_page("method", own, method="llm")]):
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        assert (await do(Path(shutil.copy(made, folder / "log.db")), folder)).startswith(words)
+
+
+async def test_a_dry_run_says_what_would_be_and_changes_nothing(tmp_path: Path, made: Path) -> None:
+    path = Path(shutil.copy(made, tmp_path / "log.db"))
+    before = await state(path)
+    async with opened(path) as engine:
+        one = await Sessions(engine).conversation("named")
+        id = (await one.view()).nodes[-1].id
+
+        async def all_of(dry_run: bool) -> list[Any]:
+            acts: list[Callable[[Conversation], Awaitable[Any]]] = [
+                lambda one: one.archive(dry_run=dry_run),
+                lambda one: one.undo(dry_run=dry_run),
+                lambda one: one.fork("new one", dry_run=dry_run),
+                lambda one: one.pin([id], dry_run=dry_run),
+                lambda one: one.tag(["a"], dry_run=dry_run),
+                lambda one: one.switch("llm", dry_run=dry_run),
+            ]
+            found = [await act(one) for act in acts]
+            left = ("view", "session", "source")
+            return [{f.name: getattr(one, f.name) for f in fields(one) if f.name not in left} for one in found]
+
+        would = await all_of(True)
+        assert await state(path) == before
+        assert await all_of(False) == would
+    assert await state(path) != before
