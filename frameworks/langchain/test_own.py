@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from frameworks.langchain.talking import WINDOW, blocking, read
+from frameworks.langchain.talking import WINDOW, blocking
 from langchain.agents import create_agent
 from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 
 from clew import Budget, Engine, SQLite
@@ -17,6 +18,13 @@ from clew.adapters.langchain.writing import RUN
 from clew.testing import Answer, Call, StrictProvider
 
 pytestmark = pytest.mark.usefixtures("as_shipped")
+
+
+@tool
+def read(path: str) -> str:
+    """Read a file."""
+    number = int(path.removeprefix("part_").removesuffix(".py"))
+    return "\n".join([f"KEY_{number} = {number * 4711}", *(f"{path} line {n} of no interest" for n in range(40))])
 
 
 class Listening(BaseCallbackHandler):
@@ -35,7 +43,7 @@ def script(body: dict[str, Any]) -> Answer:
         keys = dict.fromkeys(re.findall(r"KEY_\d+ = \d+", said))
         return Answer("<full>\n" + "\n".join(f"The file says {key}." for key in keys) + "\n</full>", seconds=0.02)
     script_at[0] += 1
-    done = script_at[0] > 14
+    done = script_at[0] > 24
     return Answer("Read.") if done else Answer(calls=(Call("read", {"path": f"part_{script_at[0]}.py"}),), seconds=0.02)
 
 
@@ -54,4 +62,4 @@ def test_its_words_are_in_the_next_request(tmp_path: Path) -> None:
     assert asked
     assert heard.names.count(RUN) == len(asked)
     last = json.dumps([one for one in provider.heard if one not in asked][-1].body["messages"])
-    assert all(f"KEY_{n} = {n * 4711}" in last for n in range(1, 15))
+    assert all(f"KEY_{n} = {n * 4711}" in last for n in range(1, 25))
