@@ -75,7 +75,7 @@ METERS = {
 }
 # The same cases each time here, 700 of 1,400, each with three runs of its step; `make laws` has others, and more.
 FIRST = int(os.environ.get("LAWS_SEED", "4"))
-EXAMPLES = int(os.environ.get("LAWS_EXAMPLES", "24"))
+EXAMPLES = int(os.environ.get("LAWS_EXAMPLES", "36"))
 
 pytestmark = pytest.mark.hypothesis
 

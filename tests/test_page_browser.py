@@ -119,7 +119,7 @@ def test_what_is_done_is_confirmed_first_and_seen_at_once(browser: Browser, tmp_
 
             page.get_by_role("button", name="Compact …").click()
             dialog.get_by_role("button", name="Compact", exact=True).click()
-            expect(dialog).to_contain_text("Compacted.")
+            expect(dialog).to_contain_text("Compacted: ")
             dialog.get_by_role("button", name="Close").click()
             expect(marks).to_have_count(before + 1)
 

@@ -23,11 +23,17 @@ from test_purging import raw, terms
 
 Message = dict[str, Any]
 SECRET = "zebrafish7431"
-LONG = (
-    "The gate in the north is painted green. " * 60
-    + f"The staging door opens with {SECRET}, the code of Quillon. "
-    + "The gate in the south is painted red. " * 60
-)
+FIRST, LAST = "bal cor dun fer gil hov jas kel lom".split(), "ard ben cot dil ern fay gus hem".split()
+DOORS = [f"{a}{b}" for a in FIRST for b in LAST]
+DOOR = "The {0} door opens with {1}, the code of {2}. "
+
+
+def doors(names: Sequence[str]) -> str:
+    """Sentences that say as much as the one with the secret: hardly any of them stands in a summary."""
+    return "".join(DOOR.format(name, f"{name[::-1]}{7000 + n}", f"{name.title()}on") for n, name in enumerate(names))
+
+
+LONG = doors(DOORS[:36]) + DOOR.format("staging", SECRET, "Quillon") + doors(DOORS[36:])
 QUESTION = "Which code has Quillon for the staging door?"
 SMALL = Budget(window=8_000, reserve=500)
 
@@ -222,7 +228,7 @@ async def test_a_purge_takes_answers_of_clews_own_tools_that_hold_it(
     ids = {"WHOLE": id[:10], "SPAN": view.digests.handle(span.old)[:10]}
     given = {key: ids.get(value, value) for key, value in given.items()}
     told = (await ContextController(engine).answer(view, name.removeprefix("mcp__clew__"), given)).text
-    assert SECRET in told or "gate" in told
+    assert SECRET in told or "door" in told
     other = (await ContextController(engine).answer(view, "search_history", {"query": "line of page 7"})).text
     assert SECRET not in other
     messages += [user("Look it up."), *asking(name, "own", given, told), said("I see."), user("Go on.")]
@@ -242,7 +248,8 @@ async def test_a_purge_takes_summaries_that_clew_gave_to_clients(store: SQLStore
     engine = Engine(store, SMALL)
     view = await turns(engine, talk("tool"))
     line = log_line(Digests(store.secret, "default"), Past(view.branch, view.seq))
-    mine = f"This session is being continued from a previous conversation.\n{LONG[2_400:2_600]}\n{line}"
+    at = LONG.index(SECRET)
+    mine = f"This session is being continued from a previous conversation.\n{LONG[at - 100 : at + 100]}\n{line}"
     theirs = f"This session is being continued from a previous conversation.\nAll is well with page 7.\n{line}"
     for summary in (mine, theirs):
         await engine.prepare(Request({"model": "gpt-4o", "messages": [user(summary)]}, session=summary[-400:-300]))

@@ -14,7 +14,8 @@ from shell import Typed, typed
 
 def environment(provider: StrictProvider, folder: Path) -> dict[str, str]:
     home = {k: v for k, v in os.environ.items() if not k.startswith(("CLEW_", "XDG_"))}
-    return home | {"HOME": str(folder / "home"), "CLEW_AGENT_MODEL": f"{provider.url}/v1#gpt-4o"}
+    own = {"CLEW_AGENT_MODEL": f"{provider.url}/v1#gpt-4o", "CLEW_SUMMARY_MODEL": "none"}  # what it answers is a script
+    return home | {"HOME": str(folder / "home")} | own
 
 
 def clew(provider: StrictProvider, folder: Path, *args: str, **more: str) -> Typed:

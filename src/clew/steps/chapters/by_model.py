@@ -4,6 +4,8 @@ Whatever goes wrong, a turn goes on: what no model wrote of is told by code.
 """
 
 import asyncio
+import re
+from collections import Counter as Tally
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -35,7 +37,10 @@ LEAST_ROOM_TO_ASK = 500  # tokens of room without which there is no use in askin
 AUTH = 2  # strikes for a key that is not taken: it will not be the next time
 MANY_TOKENS = 8  # exact tokens: with fewer nobody can be judged by them
 UNFOUND_SHARE = 1 / 8  # of them that may stand nowhere: who invents more is not believed in what nobody can check
+SOME_OF_A_KIND = 3  # names that differ in their numbers alone
 VAGUE = 1 / 3  # of the exact tokens that code would tell in as many words
+
+_NUMBER, _LETTER = re.compile(r"\d+"), re.compile(r"[^\W\d_]")
 
 
 @dataclass(slots=True)
@@ -214,8 +219,14 @@ def is_invented(vouched: Vouched) -> bool:
 
 def is_vague(text: str, nodes: Sequence[Node]) -> bool:
     """Whether a text has far fewer names and figures than code would tell in as many words."""
-    known = {fact.text for fact in find(summary(nodes, len(text)))}
-    return len(known) >= MANY_TOKENS and len({fact.text for fact in find(text)}) < VAGUE * len(known)
+    known = _names(summary(nodes, len(text)))
+    return known >= MANY_TOKENS and _names(text) < VAGUE * known
+
+
+def _names(text: str) -> int:
+    """How many names and figures a text has; of those that differ in their numbers alone, a few count."""
+    kinds = Tally(_NUMBER.sub("#", name) if _LETTER.search(name) else name for name in {f.text for f in find(text)})
+    return sum(min(SOME_OF_A_KIND, n) for n in kinds.values())
 
 
 def frame_text(frame: Frame | None) -> str:

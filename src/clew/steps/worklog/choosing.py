@@ -232,7 +232,9 @@ class _Choice:
 
 FAMILY = 2  # lines of one form that are told as one: what a person wants is told in their words
 MEMBERS = 24  # of them in one line
-_SLOT = re.compile(r"“[^”]*”|`[^`]*`|\"[^\"\n]{1,80}\"|[^\s,;:()\[\]]*\d[^\s,;()\[\]]*")
+_SLOT = re.compile(
+    r"“[^”“]*”|`[^`]*`|\"[^\"\n]{1,80}\"|(?<![^\s,;:()\[\]])[^\s\d,;:()\[\]]{0,80}\d[^\s,;()\[\]]*|\d[^\s,;()\[\]]*"
+)
 _TIMED = re.compile(r"\W{0,2}\d\S*\W")  # such a line says when, in its place
 
 

@@ -166,7 +166,7 @@ CLAUSE = 300  # characters: of a longer sentence each clause is told by itself
 PIECE = 60  # characters of a clause at least
 FEW_SIGNS = 24  # characters of a sentence that says nothing without the one before it
 _BULLET = re.compile(r"^(?:[-*•>]+\s+)+")
-_CELLS = re.compile(r"\s*\|\s*")
+_CELLS = re.compile(r" ?\| ?")  # of what stands on one line
 _SAYS = re.compile(r"\w")
 
 
