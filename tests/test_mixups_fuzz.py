@@ -66,7 +66,7 @@ async def test_the_judge_sees_a_word_of_another_at_every_door(tmp_path: Path) ->
     async with living(quiet(), stores, upstream) as actor:
         world, whose = actor.world, actor.world.begin(0, 0)
         whose.manner, whose.name, whose.shares_name = MANNERS[0], "amber", False
-        for _ in range(16):
+        for _ in range(24):
             await actor.do(TURN)
         assert world.found == []
         for act in (TURN, Act(0, "ask", 1, 1), Act(0, "compact", 1, 1)):

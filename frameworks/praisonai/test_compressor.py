@@ -200,7 +200,7 @@ async def test_a_failing_model_leaves_the_summary_to_code(talk: list[Message], f
     assert result.faults == (fault,)
     told = result.messages[summaries(result.messages)[0]]["content"]
     assert told.startswith(f"{HEADING}[work log, ")
-    assert "error E1045" in told
+    assert "error E1046" in told
     assert abs(result.tokens_saved - alone.tokens_saved) < 20  # an id may take a token more
 
 

@@ -18,7 +18,8 @@ from praisonaiagents import Agent
 from clew import Budget, Engine, SQLite
 from clew.adapters.praisonai import Backend
 
-backend = Backend("gpt-4o-mini", Engine(SQLite("clew.db"), Budget(window=4_000)), session="work", base_url=sys.argv[1])
+engine = Engine(SQLite("clew.db"), Budget(window=4_000, high=0.7, low=0.5))
+backend = Backend("gpt-4o-mini", engine, session="work", base_url=sys.argv[1])
 agent = Agent(name="worker", instructions="You take notes.", model=backend, output="silent", context=False)
 for n in range(10):
     agent.chat(f"Turn {n}: host{n}.example. " + "detail " * 200)
@@ -34,7 +35,7 @@ def test_another_process_goes_on_where_one_was_killed(tmp_path: Path) -> None:
         assert killed.returncode == -9
         assert len(provider.heard) == 10
         last = provider.heard[-1].body["messages"]
-        engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=WINDOW))
+        engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=WINDOW, high=0.7, low=0.5))
         backend = Backend("gpt-4o-mini", engine, session="work", base_url=url)
         again = Agent(name="worker", instructions="You take notes.", model=backend, output="silent", context=False)
         again.chat_history = json.loads((tmp_path / "history.json").read_text())

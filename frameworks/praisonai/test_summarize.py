@@ -62,7 +62,12 @@ def test_a_failure_of_ours_leaves_the_messages(talk: list[Message], caplog: pyte
 
 
 def test_an_agent_uses_it_in_its_own_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = ScriptedModel(lambda prompt: "\n".join(re.findall(r"Fact \d+: port \d+ is taken\.", prompt.text)))
+    model = ScriptedModel(
+        lambda prompt: "\n".join(
+            f"{fact} The person reported it with much filler beside it, and the assistant said again and again that it sees."
+            for fact in re.findall(r"Fact \d+: port \d+ is taken\.", prompt.text)
+        )
+    )
     script = [Answer(f"I see {n}. " * 160) for n in range(12)]
     with StrictProvider(script, window=8_192) as provider, register(llm=model):
         monkeypatch.setenv("OPENAI_BASE_URL", f"{provider.url}/v1")

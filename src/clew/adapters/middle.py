@@ -1,6 +1,6 @@
 """Middle: the first exchange and the newest tokens stay, and all that lies between becomes one summary."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
 from itertools import takewhile
@@ -66,7 +66,7 @@ class Middle:
 
     def _swaps(self, view: View, edits: tuple[Edit, ...]) -> Iterator[Swap]:
         places = {n.id: i for i, n in enumerate(view.nodes)}
-        for n, edit in enumerate(sorted(edits, key=lambda edit: places[edit.old[0]])):
+        for n, edit in enumerate(sorted(_direct(edits), key=lambda edit: places[edit.old[0]])):
             heading = "" if n else self.heading
             told = [with_(new.item, text=f"{heading}{new.item.text}") for new in edit.new]
             evidence = {**edit.evidence, SIZES: [self.tail, self.size]}
@@ -76,6 +76,22 @@ class Middle:
         """Whether a view has summaries that were made for another tail or size."""
         made = (edit.evidence.get(SIZES) for edit in view.edits)
         return any(sizes is not None and tuple(sizes) != (self.tail, self.size) for sizes in made)
+
+
+def _direct(edits: Sequence[Edit]) -> list[Edit]:
+    """The same edits without those in between: each stands for what was there before the first of them."""
+    made = dict[str, Edit]()
+    found = dict[int, Edit]()
+    for edit in edits:
+        inner = list({id(made[old]): made[old] for old in edit.old if old in made}.values())
+        firsts = {one.new[0].id: one for one in inner}
+        old = [id for was in edit.old for id in (firsts[was].old if was in firsts else () if was in made else (was,))]
+        for one in inner:
+            del found[id(one)]
+        whole = with_(edit, old=tuple(old), spent=edit.spent + sum(one.spent for one in inner))
+        found[id(whole)] = whole
+        made |= {node.id: whole for node in whole.new}
+    return list(found.values())
 
 
 def _first_exchange(view: View) -> int:

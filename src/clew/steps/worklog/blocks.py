@@ -120,7 +120,7 @@ def together(some: Sequence[Block], recall: str) -> Block:
 
 
 def lines_of(block: Block, first: int = 0) -> Iterator[LogLine]:
-    """The lines of a block; of a model's, and of one of an earlier version, those of its shortest text."""
+    """The lines of a block: of a model's those of its longest text, of an earlier version's those of its shortest."""
     for worth, who, message, text, when in block.lines:
         line = LogLine(who, text, 1.0, first + message, when=when)
         line.voice = worth * (line.cost + BASE) ** SOFT / max(1, len(line.words))
@@ -132,8 +132,11 @@ def lines_of(block: Block, first: int = 0) -> Iterator[LogLine]:
 def _read(block: Block, first: int) -> Iterator[LogLine]:
     """The lines of a block of which only texts were kept: a model's, or one that an earlier version wrote."""
     if block.author:
-        yield LogLine("note", f"by {block.name}: {on_one_line(block.texts[-1])}", 1.0, first)
+        for text in block.texts[0].splitlines():
+            if text.strip():
+                yield LogLine("model", on_one_line(text), 1.0, first)
         return
     for text in block.texts[-1].splitlines():
-        who: Who = next((who for who, lead in LEADS.items() if text.startswith(lead)), "note")
+        leads = [who for who, lead in LEADS.items() if text.startswith(lead)]
+        who: Who = max(leads, key=lambda who: len(LEADS[who]), default="note")
         yield LogLine(who, text.removeprefix(LEADS[who]).strip(), 1.0, first)

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from clew.core.caches import remembers
 from clew.text.words import CHUNK, JOINT, SIGNS
 
-Who = Literal["user", "said", "act", "sent", "result", "note"]
+Who = Literal["user", "said", "act", "sent", "result", "note", "model"]
 
 TALK = ("user", "said")
 SPOKEN = (*TALK, "sent")  # by somebody, to somebody
@@ -249,7 +249,7 @@ def merged(lines: Sequence[LogLine]) -> list[LogLine]:
     families: dict[tuple[Who, float, str], list[LogLine]] = {}
     needed = {id(line.needs) for line in lines if line.needs}
     for line in lines:
-        whole = line.who == "note" or (line.who == "user" and not line.text.endswith("?"))
+        whole = line.who in ("note", "model") or (line.who == "user" and not line.text.endswith("?"))
         if whole or line.needs or id(line) in needed:
             continue
         if line.who == "result" or not _TIMED.match(line.text):

@@ -23,6 +23,7 @@ LEADS: dict[Who, str] = {
     "sent": "  > ",
     "result": "  > ",
     "note": "- (a program reported: ",
+    "model": "- (a model wrote: ",
 }
 INNER = "    "  # before further lines of one that was told
 
@@ -142,8 +143,8 @@ def _paragraphs(lines: Sequence[LogLine]) -> Iterator[str]:
             case "said":
                 text = joined(some)
                 yield LEADS["said"] + (f"The assistant: {unvoiced(text)}" if speaks_for_user(text) else text)
-            case "note":
-                yield f"{LEADS['note']}{unvoiced(joined(some))})"
+            case "note" | "model":
+                yield f"{LEADS[first.who]}{unvoiced(joined(some))})"
             case "act":
                 yield LEADS["act"] + "; ".join(some)
             case "sent" | "result":
