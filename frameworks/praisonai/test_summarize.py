@@ -64,7 +64,7 @@ def test_a_failure_of_ours_leaves_the_messages(talk: list[Message], caplog: pyte
 def test_an_agent_uses_it_in_its_own_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     model = ScriptedModel(
         lambda prompt: "\n".join(
-            f"{fact} The person reported it with much filler beside it, and the assistant said again and again that it sees."
+            f"{fact} The person reported it with much filler, and the assistant said again and again that it sees."
             for fact in re.findall(r"Fact \d+: port \d+ is taken\.", prompt.text)
         )
     )
