@@ -18,10 +18,8 @@ from clew.steps.worklog.wording import once
 LINES = 5  # of each result that may be told
 LINES_READ = 2_000  # of each result
 LEAST, LONGEST = 12, 300  # characters of a line that says something whole
-RARE, COMMON = (
-    3,
-    0.5,
-)  # so many lines of one shape are common; in a result of which so much is common, they tell nothing
+# So many lines of one shape are common; in a result of which so much is common, they tell nothing.
+RARE, COMMON = 3, 0.5
 TABLED = 3.0  # what it is worth to tell what a table has
 ASKED, USED = 2.0, 4.0  # what a line has more for each word of the open request, and for what was used later
 _VALUE = re.compile(r"\d(?:[\d.,:/-]*\d)?")
@@ -53,8 +51,11 @@ def _asked_of(result: Item) -> dict[str, list[ResultLine]]:
     return {}
 
 
-def lines_of(result: Node, asked: str, used: AbstractSet[str]) -> list[str]:
-    """The lines of a result that say most to whoever asked, the best of them first."""
+def lines_of(result: Node, asked: str, used: AbstractSet[str], telling: bool = False) -> list[str]:
+    """The lines of a result that say most to whoever asked, the best of them first.
+
+    `telling`: only those with something that was asked for, that is used later, or that stands out.
+    """
     known = _asked_of(result.item)
     if asked not in known:
         known[asked] = list(_rated(result.item, asked))
@@ -64,7 +65,7 @@ def lines_of(result: Node, asked: str, used: AbstractSet[str]) -> list[str]:
             (USED, n, line.text) for n, line in enumerate(sheet(result.item).lines) if not used.isdisjoint(line.keys)
         ]
         found = [*found, *more]
-    best = sorted(found, key=lambda one: (-one[0], one[1]))
+    best = sorted((one for one in found if one[0] > 0 or not telling), key=lambda one: (-one[0], one[1]))
     texts = dict.fromkeys(once(text) for _, _, text in best[: 2 * LINES] if LEAST <= len(text) <= LONGEST)
     return list(texts)[:LINES]
 

@@ -174,9 +174,11 @@ class Telling:
         is_file = act.kind == "look" and _FILE.search(act.what) is not None
         if is_file and not used:
             return written
-        found = lines_of(result, f"{request.ask[-PASTE:]} {act.what}", used)
+        runs = act.kind == "run"  # a command says its own words again, and how it came out is told
+        asked = request.ask[-PASTE:] if runs else f"{request.ask[-PASTE:]} {act.what}"
+        found = lines_of(result, asked, used, telling=runs)
         shown = act.told
-        voice = READ_AGAIN if is_file else PRINTED if act.kind == "run" else FOUND
+        voice = READ_AGAIN if is_file else PRINTED if runs else FOUND
         told = [text for text in found if text not in shown]
         return written + [self._brought(text, voice / (1 + n / 2), message) for n, text in enumerate(told)]
 
