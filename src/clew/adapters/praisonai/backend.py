@@ -221,7 +221,7 @@ class Backend(OpenAIClient):  # type: ignore[misc]
         """What the model says to a question of clew's; a blocking client belongs to no event loop."""
         create = self.sync_client.chat.completions.create
         answer = await in_thread_of_its_own(partial(create, **requests.chat(prompt, self.model)))
-        before = self.last_token_metrics  # of the agent's own call, which it tells of
+        before: Any = vars(self).get("last_token_metrics")  # of the agent's own call, which it tells of
         self._track_token_usage(answer, self.model)
         self.last_token_metrics = before
         return replies.read(answer.model_dump(), replies.chat)

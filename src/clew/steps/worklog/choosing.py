@@ -24,15 +24,13 @@ TEXTS = 1 << 15  # of lines whose words are kept: a fold is tried with several s
 TOLD = 0.12  # of its weight, for a word that is told already: a second line may still say what is new of it
 COMMON = 8  # a word that an eighth of all messages have tells little, in every language
 USE = 0.25  # more, for each time (by its logarithm) that somebody said a word: what matters comes up again
-ALONE = (
-    0.5  # for a word that no other message has, unless somebody said it and it is a name: what matters comes up again
-)
+# For a word that no other message has, unless somebody said it and it is a name: what matters comes up again.
+ALONE = 0.5
 SHARED = 1.5  # for one that the user and somebody else have: it was taken up
 VALUE = 2.0  # for a number, a name or a title: they cannot be guessed from what stands around them
-OPAQUE, LONG = (
-    16,
-    48,
-)  # characters from which a word of letters and digits, or any, weighs nothing unless it comes again
+# Characters from which a word of letters and digits, or any, weighs nothing unless it comes again.
+OPAQUE, LONG = 16, 48
+PAIR = 2  # signs that stand for a word where no spaces stand between words
 BASE, SOFT = 24, 0.8  # what a line costs beside its characters; by less than its length, for a long one says more
 EVEN = 1e-9  # what is hardly worth less than before is worth the same
 STRETCHES = 24  # of time, at most, that have a share each; a stretch has at least MESSAGES of these
@@ -85,7 +83,7 @@ def words_of(text: str) -> AbstractSet[str]:
                 found.add(JOINT.split(chunk)[-1])
         else:
             for run in runs:
-                found.update(run[i : i + 2] for i in range(max(1, len(run) - 1)))
+                found.update(run[i : i + PAIR] for i in range(max(1, len(run) - 1)))
             found.update(part for part in SIGNS.split(chunk) if part)
     found.discard("")
     return frozenset(found)
@@ -137,6 +135,8 @@ class Weights(dict[str, float]):
         having = max(1, self._having[word])
         rare = log(1 + self._messages / (COMMON * having))
         weight = rare * rare * (1 + USE * log(1 + self._spoken[word]))
+        if len(word) == PAIR and SIGNS.fullmatch(word):
+            weight /= PAIR  # each sign stands in two pairs
         if having == 1 and (len(word) > LONG or (len(word) >= OPAQUE and _OPAQUE.match(word))):
             return 0.0
         named = word in self._names or DIGIT.search(word) is not None

@@ -26,7 +26,7 @@ _STRICT = re.compile(
     r"|ab (?:jetzt|sofort)|von nun an|désormais|dorénavant|a partir de (?:ahora|agora)|d['’]ora in poi"
     r"|nie(?:mals)?|immer|nicht|kein\w*|muss|müssen|nur|jamais|toujours|ne\b.{1,30}\bpas|dois|doit|nunca|siempre"
     r"|jam[áa]s|debes?|sempre|mai"
-    r"|никогда|всегда|нельзя|должн\w+|только|nigdy|zawsze|nooit|altijd)\b|不要|必须|总是|禁止|务必|不得|절대|항상|반드시|ないで|必ず|禁止"
+    r"|никогда|всегда|нельзя|должн\w+|только|nigdy|zawsze|nooit|altijd)\b|(?<!要)不要|一律|必须|总是|禁止|务必|不得|절대|항상|반드시|ないで|必ず|禁止"
     r"|だけ|のみ|以外"
 )
 # Words that make what they stand with last, wherever they stand.
