@@ -196,8 +196,10 @@ def _shared(before: View, after: View) -> Sequence[Node]:
 def _forecast(branch: Branch, target: Target, before: int, after: int) -> Forecast:
     """By what is aimed at: of the history nothing stays as it is."""
     calls, folds = branch.trace.calls, branch.trace.folds
-    since = bisect_right(calls, (folds[-1].seq, len(branch.trace.said))) if folds else 0
-    return Forecast(before, after, target.frame, len(calls) - since, target.rates)
+    now = len(branch.trace.said)
+    since = bisect_right(calls, (folds[-1].seq, now)) if folds else 0
+    sizes = {said for _, said in calls[since:] if said < now}  # what is sent once more is no other call
+    return Forecast(before, after, target.frame, len(sizes), target.rates)
 
 
 def _has_grown(branch: Branch, view: View, target: Target) -> bool:

@@ -20,6 +20,8 @@ TOGETHER = 8  # blocks that become one
 MERGED = 0.5  # of what they took at first
 HEAD = 80  # characters of the heading of a block
 INDENT = "  "  # of a model's words
+# What they are worth where blocks become one: its one line first, then all it wrote, then what code chose.
+ITS_LINE, ITS_WORDS = 10_000.0, 100.0
 AUTHOR = 80  # characters of the name of a model
 _MARKS = re.compile(r"[\s\[\];<>]+")
 
@@ -105,8 +107,9 @@ def together(some: Sequence[Block], recall: str) -> Block:
     """Several blocks as one, by the lines of most worth of all of them."""
     every, messages = list[LogLine](), 0
     for block in some:
-        every += lines_of(block, messages)
-        messages += 1 + max((message for _, _, message, *_ in block.lines), default=0)
+        lines = list(lines_of(block, messages))
+        every += lines
+        messages = 1 + max((line.message for line in lines), default=messages)
     most = min(
         MERGED * sum(len(block.texts[0]) for block in some),
         sum(len(block.texts[-1]) for block in some) + HEAD * (len(some) - 1),
@@ -132,9 +135,9 @@ def lines_of(block: Block, first: int = 0) -> Iterator[LogLine]:
 def _read(block: Block, first: int) -> Iterator[LogLine]:
     """The lines of a block of which only texts were kept: a model's, or one that an earlier version wrote."""
     if block.author:
-        for text in block.texts[0].splitlines():
-            if text.strip():
-                yield LogLine("model", on_one_line(text), 1.0, first)
+        texts = [block.texts[-1], *(block.texts[0].splitlines() if len(block.texts) > 1 else ())]
+        for n, text in enumerate(filter(str.strip, texts)):
+            yield LogLine("model", on_one_line(text), ITS_LINE if n == 0 else ITS_WORDS, first + n)
         return
     for text in block.texts[-1].splitlines():
         leads = [who for who, lead in LEADS.items() if text.startswith(lead)]
