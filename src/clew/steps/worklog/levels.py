@@ -1,6 +1,7 @@
 """Older blocks of the log in fewer words: a level at a time, oldest first, then neighbours as one."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from clew.clients.voices import typed
 from clew.core.cuts import Stretch
@@ -59,7 +60,7 @@ def changed(
             tally = {noun: sum(t.get(noun, 0) for t in tallies) for t in tallies for noun in t}
             ends = (anew or history.stood) if (start, stop) == last else None
             item = block.item(ends.told(int(DENSE * stands)) if ends else "")
-            more = {STANDS: ends.to_json(), BESIDE: sorted(ends.sources())} if ends else {}
+            more: dict[str, Any] = {STANDS: ends.to_json(), BESIDE: sorted(ends.sources())} if ends else {}
             by_model = history.anew.get((start, stop))
             by_model = by_model if by_model and by_model.texts == block.texts else None
             more |= {"cost": by_model.cost} if by_model else {}
