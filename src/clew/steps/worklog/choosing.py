@@ -14,7 +14,7 @@ from math import log
 from typing import Literal, NamedTuple
 
 from clew.core.caches import remembers
-from clew.text.words import CHUNK, JOINT, SIGNS
+from clew.text.words import CHUNK, JOINT, SIGNS, width
 
 Who = Literal["user", "said", "act", "sent", "result", "note", "model"]
 
@@ -62,7 +62,7 @@ class LogLine:
 
     def __post_init__(self) -> None:
         self.words = self.words or words_of(self.text)
-        self.cost = cost(self.text)
+        self.cost = width(self.text)
 
 
 class Ranked(NamedTuple):
@@ -92,12 +92,9 @@ def words_of(text: str) -> AbstractSet[str]:
 @remembers(TEXTS)
 def names_in(text: str) -> AbstractSet[str]:
     """The words of a text that begin with a capital in the middle of a sentence, or stand in quotation marks."""
+    if sum(map(str.isupper, text)) > sum(map(str.islower, text)):
+        return frozenset()  # what is shouted, or a title, names nothing by its capitals
     return frozenset(word.lower() for found in _NAMED.findall(text) for word in CHUNK.findall("".join(found)))
-
-
-def cost(text: str) -> float:
-    """What a text takes, in characters of a language with an alphabet: a sign of others is about a token."""
-    return len(text) if text.isascii() else len(text) + 2 * sum(map(len, SIGNS.findall(text)))
 
 
 class Weights(dict[str, float]):
@@ -136,6 +133,8 @@ class Weights(dict[str, float]):
         rare = log(1 + self._messages / (COMMON * having))
         weight = rare * rare * (1 + USE * log(1 + self._spoken[word]))
         if len(word) == PAIR and SIGNS.fullmatch(word):
+            if having == 1:
+                return 0.0  # mostly the end of a word and the beginning of another
             weight /= PAIR  # each sign stands in two pairs
         if having == 1 and (len(word) > LONG or (len(word) >= OPAQUE and _OPAQUE.match(word))):
             return 0.0
@@ -182,8 +181,6 @@ class _Choice:
         order = {message: n for n, message in enumerate(dict.fromkeys(line.message for line in lines))}
         count = max(1, len(order))
         stretches = max(1, min(STRETCHES, count // MESSAGES, int(size) // ROOM))
-        whole = size / (stretches + 2 * (ENDS - 1))
-        self._shares = [whole * (ENDS if n in (0, stretches - 1) else 1) for n in range(stretches)]
         self._in_stretch, self._in_message = [0.0] * stretches, [0.0] * count
         self._message = [order[line.message] for line in lines]
         self._stretch = [message * stretches // count for message in self._message]
@@ -200,6 +197,12 @@ class _Choice:
             weight = weights[word]
             for n in found:
                 self._new[n] += weight
+        says = [1e-9] * stretches
+        for n, line in enumerate(lines):
+            says[self._stretch[n]] += line.voice * self._new[n]
+        self._shares = [size * (0.5 / stretches + 0.5 * one / sum(says)) for one in says]
+        for n in {0, stretches - 1}:
+            self._shares[n] *= ENDS
         self.chosen, self.used = set[int](), 0.0
 
     def worth(self, n: int) -> float:

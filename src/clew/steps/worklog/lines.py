@@ -14,6 +14,7 @@ from clew.steps.worklog.choosing import DIGIT, LogLine, Who
 from clew.steps.worklog.commands import command_key
 from clew.steps.worklog.contents import UsedLater, lines_of
 from clew.steps.worklog.requests import WorkRequest, WorkStep
+from clew.steps.worklog.results import texts_in
 from clew.steps.worklog.wording import below, listed, on_one_line, plain, told_sentences
 from clew.text.quoting import ASSISTANT, TOOL, code, enclosed, quoted
 
@@ -21,7 +22,7 @@ from clew.text.quoting import ASSISTANT, TOOL, code, enclosed, quoted
 USER, PASTED = 1.0, 0.5
 FIRST = 1.25  # times as much, for the sentence with which a request begins: mostly what is wanted
 CLOSING, ADVISING, SAYING = 0.65, 0.35, 0.4  # last words of work, of mere talk; what was said on the way
-SETTLED, FAILED, EDITED, DONE = 1.0, 0.9, 0.7, 0.5  # acts: out in the world, what went wrong, on files, all others
+SETTLED, FAILED, EDITED, DONE = 1.5, 0.9, 0.7, 0.5  # acts: out in the world, what went wrong, on files, all others
 WRITTEN = 0.9  # a sentence that was sent or noted down
 FOUND, PRINTED, READ_AGAIN = 0.7, 0.35, 0.2  # a line of a result; of a command's; of a file, which can be read again
 ANNOUNCING, LEADING = 0.8, 0.3  # times as much, for what is said right before an act: mostly the act tells it
@@ -77,10 +78,11 @@ class Telling:
         if request.missing:
             yield LogLine("note", f"({request.missing:,} messages not shown)", NEEDED, next(self._messages))
         yield from self._asked(request)
+        closing = CLOSING if any(step.acts for step in request.steps) else ADVISING
         last = max((i for i, step in enumerate(request.steps) if step.text), default=-1)
         changed = {c.path for step in request.steps for act in step.acts for c in act.changes}
         for i, step in enumerate(request.steps):
-            voice = self._closing if i == last else SAYING
+            voice = closing if i == last else SAYING
             unread = f" ({step.unread})" if step.unread else ""
             said = self._paragraph("said", step.say, voice, unread)
             self._said = said or self._said
@@ -99,7 +101,7 @@ class Telling:
         own = set(told_sentences(plain(own_words(request.ask))))
         found = self._paragraph("user", plain(request.ask), USER, pictures + unread)
         pasted = len(request.ask) > PASTE
-        for line in () if self._works else found:
+        for line in found:
             line.voice *= QUESTION if line.text.endswith(_ASKS) else 1
         for line in found:
             if pasted or (line.text not in own and line is not found[-1]):
@@ -170,6 +172,8 @@ class Telling:
         written = [self._brought(text, WRITTEN, message, "sent") for one in act.texts for text in told_sentences(one)]
         if result is None or not act.ok or act.kind not in ("did", "run", "look"):
             return written
+        if act.kind == "did" and (texts := texts_in(result.item.text)):
+            return written + [self._brought(text, FOUND, message) for one in texts for text in told_sentences(one)]
         used = self._used.facts(result)
         is_file = act.kind == "look" and _FILE.search(act.what) is not None
         if is_file and not used:
@@ -254,12 +258,12 @@ def corrected(lines: Sequence[LogLine]) -> None:
     """Of each line, what was said later about most of what it names, with another value: it may be no longer so."""
     having: dict[str, list[int]] = {}
     for n, line in enumerate(lines):
-        if line.who in ("user", "said"):
+        if line.who in CORRECTED:
             for word in line.words:
                 having.setdefault(word, []).append(n)
     rare = {word: found for word, found in having.items() if 1 < len(found) <= RARE}
     for n, line in enumerate(lines):
-        if line.who not in ("user", "said"):
+        if line.who not in CORRECTED:
             continue
         named = [word for word in line.words if word in rare]
         shared: dict[int, int] = {}
@@ -273,5 +277,6 @@ def corrected(lines: Sequence[LogLine]) -> None:
             line.follow = lines[max(also)]
 
 
+CORRECTED: Sequence[Who] = ("user", "said", "sent", "act")
 RARE = 4  # lines with a word: with more of them it names nothing
 ALIKE = 0.6  # of the rare words of a line, in another about the same

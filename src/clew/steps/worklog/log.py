@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import groupby
 
 from clew.core.bounds import FOLD_READ, ITEMS_READ, MESSAGES_TOLD, newest, reach
 from clew.core.items import Node
@@ -25,6 +26,7 @@ LEADS: dict[Who, str] = {
     "note": "- (a program reported: ",
     "model": "- (a model wrote: ",
 }
+NEXT = " / "  # between messages of the user's with nothing told between them
 INNER = "    "  # before further lines of one that was told
 
 
@@ -127,28 +129,24 @@ def rendered(lines: Sequence[LogLine]) -> str:
 
 
 def _paragraphs(lines: Sequence[LogLine]) -> Iterator[str]:
-    at, when = 0, ""
-    while at < len(lines):
-        first, stop = lines[at], at + 1
-        while stop < len(lines) and (lines[stop].message, lines[stop].who) == (first.message, first.who):
-            stop += 1
-        some = [line.text for line in lines[at:stop]]
-        if first.when != when:
-            when = first.when
-            some[0] = f"[{when}] {some[0]}"
-        at = stop
-        match first.who:
-            case "user":
-                yield LEADS["user"] + joined(some)
+    when = ""
+    for who, group in groupby(lines, key=lambda line: line.who):
+        messages = list[str]()
+        for _, said in groupby(group, key=lambda line: line.message):
+            some = list(said)
+            stamp = f"[{some[0].when}] " if some[0].when != when else ""
+            when = some[0].when
+            texts = [line.text for line in some]
+            messages.append(stamp + ("; ".join(texts) if who == "act" else joined(texts)))
+        match who:
+            case "user":  # what was said one after the other stands under one heading
+                yield LEADS["user"] + NEXT.join(messages)
             case "said":
-                text = joined(some)
-                yield LEADS["said"] + (f"The assistant: {unvoiced(text)}" if speaks_for_user(text) else text)
+                yield from (LEADS[who] + (f"The assistant: {unvoiced(m)}" if speaks_for_user(m) else m) for m in messages)
             case "note" | "model":
-                yield f"{LEADS[first.who]}{unvoiced(joined(some))})"
-            case "act":
-                yield LEADS["act"] + "; ".join(some)
-            case "sent" | "result":
-                yield from (LEADS["result"] + text for text in some)
+                yield from (f"{LEADS[who]}{unvoiced(m)})" for m in messages)
+            case "act" | "sent" | "result":
+                yield from (LEADS[who] + m for m in messages)
 
 
 def joined(sentences: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ from clew.core.caches import per_object, remembers
 from clew.core.items import Item
 from clew.steps.worklog.requests import WorkRequest
 from clew.steps.worklog.wording import on_one_line, plain, sentences
+from clew.text.words import width
 
 RULE_LENGTH = 300  # characters of a rule, at most
 RULE_LEAST = 8  # and at least
@@ -256,6 +257,6 @@ def _quotable(text: str) -> Iterator[str]:
     scope = ""
     for part in sentences(plain(own_words(text))):
         said = f"{scope} {on_one_line(part)}".strip(" -*>•\t")
-        scope = said if len(said) <= SCOPE and not scope and _LASTING.search(said) else ""
+        scope = said if width(said) <= SCOPE and not scope and _LASTING.search(said) else ""
         if RULE_LEAST <= len(said) <= RULE_LENGTH and not said.endswith((":", "?", "？")):
             yield said
