@@ -23,7 +23,7 @@ SPOKEN = (*TALK, "sent")  # by somebody, to somebody
 TEXTS = 1 << 15  # of lines whose words are kept: a fold is tried with several sizes
 TOLD = 0.12  # of its weight, for a word that is told already: a second line may still say what is new of it
 COMMON = 8  # a word that an eighth of all messages have tells little, in every language
-USE = 0.25  # more, for each time (by its logarithm) that somebody said a word: what matters comes up again
+USE = 0.5  # more, for each time (by its logarithm) that somebody said a word: what matters comes up again
 # For a word that no other message has, unless somebody said it and it is a name: what matters comes up again.
 ALONE = 0.5
 SHARED = 1.5  # for one that the user and somebody else have: it was taken up

@@ -16,7 +16,7 @@ from clew.steps.worklog.origins import WORDS_OF_OTHERS, Origins
 from clew.steps.worklog.refusals import REFUSED_HEADING, refused_call, settled
 from clew.steps.worklog.requests import WorkRequest
 from clew.steps.worklog.room import last_of, shared
-from clew.steps.worklog.rules import UserRule, rules_in, said_later, speaks_to_us
+from clew.steps.worklog.rules import BINDING, UserRule, rules_in, said_later
 from clew.steps.worklog.wording import below, both_ends, indented, listed, on_one_line, words
 from clew.text.quoting import ASSISTANT, TOOL, code, quoted
 
@@ -196,7 +196,7 @@ class Standing:
     def held(self) -> list[str]:
         """The sentences that are told as rules, the newest first."""
         worked = bool(self.files or self.commands or self.tasks)  # where people only talk, few sentences are rules
-        return [said for said in reversed(self.rules) if worked or (self.rules[said].strict > 2 and speaks_to_us(said))]
+        return [said for said in reversed(self.rules) if worked or self.rules[said].strict == BINDING]
 
     def _rule(self, said: str) -> str:
         rule = self.rules[said]
