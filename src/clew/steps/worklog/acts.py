@@ -16,8 +16,8 @@ from clew.steps.worklog.commands import commit_told, looks, shortened_command, w
 from clew.steps.worklog.refusals import refusal, says_unmade
 from clew.steps.worklog.results import RESULT_LINE, broke, outcome
 from clew.steps.worklog.wording import MORE, on_one_line, opening, words
-from clew.text.words import width
 from clew.text.quoting import ASSISTANT, code, enclosed, quoted
+from clew.text.words import width
 
 ActKind = Literal["edit", "run", "look", "plan", "proposal", "question", "report", "refused", "did"]
 

@@ -37,6 +37,7 @@ STRETCHES = 24  # of time, at most, that have a share each; a stretch has at lea
 MESSAGES = 4
 ROOM = 300  # characters of a share at least: of a few lines, so that the best of them have it
 ENDS = 1.5  # times the share of others, for the first and the last stretch: what was wanted, and where it is now
+BY_CONTENT = 0.5  # of the room goes to stretches by what their messages have to say, the rest evenly
 MESSAGE_SHARE = 3.0  # times what a message would have if all had the same: some say more than an "ok"
 STEEP = 4  # the power with which a message that had its share gives way
 DIGIT = re.compile(r"\d")
@@ -197,12 +198,15 @@ class _Choice:
             weight = weights[word]
             for n in found:
                 self._new[n] += weight
-        says = [1e-9] * stretches
+        best = [0.0] * count  # of each message: many lines of one say no more than they say
         for n, line in enumerate(lines):
-            says[self._stretch[n]] += line.voice * self._new[n]
-        self._shares = [size * (0.5 / stretches + 0.5 * one / sum(says)) for one in says]
-        for n in {0, stretches - 1}:
-            self._shares[n] *= ENDS
+            best[self._message[n]] = max(best[self._message[n]], line.voice * self._new[n])
+        every = sum(best) or 1.0
+        self._shares = [size * (1 - BY_CONTENT) / stretches] * stretches
+        for message, says in enumerate(best):
+            self._shares[message * stretches // count] += size * BY_CONTENT * says / every
+        for end in {0, stretches - 1}:
+            self._shares[end] *= ENDS
         self.chosen, self.used = set[int](), 0.0
 
     def worth(self, n: int) -> float:

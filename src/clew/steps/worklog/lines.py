@@ -15,6 +15,7 @@ from clew.steps.worklog.commands import command_key
 from clew.steps.worklog.contents import UsedLater, lines_of
 from clew.steps.worklog.requests import WorkRequest, WorkStep
 from clew.steps.worklog.results import texts_in
+from clew.steps.worklog.rules import kind_of_rule
 from clew.steps.worklog.wording import below, listed, on_one_line, plain, told_sentences
 from clew.text.quoting import ASSISTANT, TOOL, code, enclosed, quoted
 
@@ -26,7 +27,12 @@ SETTLED, FAILED, EDITED, DONE = 1.5, 0.9, 0.7, 0.5  # acts: out in the world, wh
 WRITTEN = 0.9  # a sentence that was sent or noted down
 FOUND, PRINTED, READ_AGAIN = 0.7, 0.35, 0.2  # a line of a result; of a command's; of a file, which can be read again
 ANNOUNCING, LEADING = 0.8, 0.3  # times as much, for what is said right before an act: mostly the act tells it
-QUESTION = 0.75  # times what a person says of themselves, where people only talk
+QUESTION = 0.75  # times what a person says of themselves: what came of it tells it again
+WISHED = 1.5  # times as much, for how somebody wants things done
+KEPT, ACKNOWLEDGED = (
+    1.2,
+    200,
+)  # times, for what was only acknowledged, in so many characters: it was said to be kept in mind
 REPORTED = 0.5  # by a program
 LOOKED = 0.2  # that something was looked at, without what it showed
 BRIEF = 60  # characters of an answer that says nothing without what it answers
@@ -101,8 +107,10 @@ class Telling:
         own = set(told_sentences(plain(own_words(request.ask))))
         found = self._paragraph("user", plain(request.ask), USER, pictures + unread)
         pasted = len(request.ask) > PASTE
+        kept = len(request.steps) == 1 and not request.steps[0].acts and len(request.steps[0].text) <= ACKNOWLEDGED
         for line in found:
-            line.voice *= QUESTION if line.text.endswith(_ASKS) else 1
+            line.voice *= QUESTION if line.text.endswith(_ASKS) else WISHED if kind_of_rule(line.text) else 1
+            line.voice *= KEPT if kept and not line.text.endswith(_ASKS) else 1
         for line in found:
             if pasted or (line.text not in own and line is not found[-1]):
                 line.voice = PASTED

@@ -134,19 +134,24 @@ def _paragraphs(lines: Sequence[LogLine]) -> Iterator[str]:
         messages = list[str]()
         for _, said in groupby(group, key=lambda line: line.message):
             some = list(said)
-            stamp = f"[{some[0].when}] " if some[0].when != when else ""
-            when = some[0].when
             texts = [line.text for line in some]
-            messages.append(stamp + ("; ".join(texts) if who == "act" else joined(texts)))
-        match who:
-            case "user":  # what was said one after the other stands under one heading
-                yield LEADS["user"] + NEXT.join(messages)
-            case "said":
-                yield from (LEADS[who] + (f"The assistant: {unvoiced(m)}" if speaks_for_user(m) else m) for m in messages)
-            case "note" | "model":
-                yield from (f"{LEADS[who]}{unvoiced(m)})" for m in messages)
-            case "act" | "sent" | "result":
-                yield from (LEADS[who] + m for m in messages)
+            if some[0].when != when:
+                when = some[0].when
+                texts[0] = f"[{when}] {texts[0]}"
+            match who:
+                case "sent" | "result":
+                    messages += texts
+                case "act":
+                    messages.append("; ".join(texts))
+                case "note" | "model":
+                    messages.append(f"{unvoiced(joined(texts))})")
+                case "said" if speaks_for_user(text := joined(texts)):
+                    messages.append(f"The assistant: {unvoiced(text)}")
+                case _:
+                    messages.append(joined(texts))
+        if who == "user":  # what was said one after the other stands under one heading
+            messages = [NEXT.join(messages)]
+        yield from (LEADS[who] + text for text in messages)
 
 
 def joined(sentences: Sequence[str]) -> str:

@@ -10,8 +10,8 @@ from clew.steps.shorten import parsed
 from clew.steps.worklog.refusals import says_unmade, unmade
 from clew.steps.worklog.tables import tabled
 from clew.steps.worklog.wording import on_one_line, words
-from clew.text.words import width
 from clew.text.quoting import TOOL, quoted
+from clew.text.words import width
 
 LINE_READ = 500  # characters of a line that are looked at
 LONG = 80  # letters of a value that is a text by itself

@@ -17,11 +17,11 @@ SCOPE = 60  # letters of a sentence that only says how long the next one holds
 NAME_LEAST = 4  # characters of a name by which one sentence is known to speak of what another does
 SENTENCES_READ = 4096  # of which it is remembered what they are
 TYPED = 600  # characters at either end of a long message in which a rule is surely the user's own
-BINDING, LEANING, ALONE, UNSURE = 3, 2, 0, 1  # how sure it is that a sentence is a rule
+LASTING, BINDING, LEANING, UNSURE = 4, 3, 2, 1  # how sure it is that a sentence is a rule for all that comes
 
 # Each of these has its words in the languages that people most often write in.
 # A sentence with these binds what comes later, wherever they stand in it.
-_LASTING = re.compile(
+_LASTS = re.compile(
     r"(?i)\b(?:from now on(?!,? (?:i|we)\b)|for the rest of (?:this|the|our|my)|(?:a|one) rule for|going forward"
     r"|ab (?:jetzt|sofort)|von nun an|künftig|in zukunft"
     r"|désormais|dorénavant|à partir de maintenant|à l['’]avenir|a partir de ahora|de ahora en adelante|en adelante"
@@ -39,7 +39,7 @@ _WHENEVER = re.compile(
 # A clause with these demands or forbids, unless it tells of somebody.
 _DEMANDS = re.compile(
     r"(?i)\b(?:must|do not|don['’]?t|not allowed|under no|no more|make sure(?! (?:i|we)\b)|ensure|forbidden|mandatory"
-    r"|(?:may|shall|can) (?:not|only|never)|cannot be|ha(?:s|ve) to be|needs? to be|exclusively|strictly|no exceptions?"
+    r"|(?:may|shall|can) (?:not|only|never)|ha(?:s|ve) to be|needs? to be|exclusively|strictly|no exceptions?"
     r"|without (?:asking|my|exception)|(?:unless|until|before) i (?:say|tell|ask|confirm|approve|agree|have seen)"
     r"|nie(?:mals)?|immer|stets|nicht|kein\w*|muss|müssen|darf|dürfen|soll(?:en)?|nur|ausschließlich|grundsätzlich"
     r"|jede[mnrs]?|ohne (?:ausnahme|rückfrage|meine)|bevor ich"
@@ -50,6 +50,12 @@ _DEMANDS = re.compile(
     r"|(?<!要)不要|^别|一律|必须|總是|总是|禁止|务必|千万|凡是|每次|每个|每天|都要|都用|都得|统一|只能|只用|不能|不可以|不许|不得|永远|除非"
     r"|절대|항상|반드시|마세요"
     r"|(?:ないで|必ず|だけ|のみ|以外|毎回|常に).*(?:さい|しい|こと|ように|て|で)。?$"
+)
+# What demands of all, or each time, or for good.
+_ALWAYS = re.compile(
+    r"(?i)\b(?:always|never|every|each|exclusively|no exceptions?|nie(?:mals)?|immer|stets|ausschließlich|grundsätzlich|jede[mnrs]?"
+    r"|jamais|toujours|chaque|nunca|siempre|jam[áa]s|cada|sempre|mai|никогда|всегда|каждый|nigdy|zawsze|każd\w+|nooit|altijd|elke)\b"
+    r"|一律|凡是|每次|每个|每天|永远|总是|總是|必ず|毎回|常に|절대|항상"
 )
 _TO_YOU = re.compile(
     r"(?i)\byou (?:(?:could|would|should|may|must) (?:always|never|only|not)|must)\b|^you (?:always|never|only)\b"
@@ -118,17 +124,13 @@ class UserRule(NamedTuple):
     later_request: int = 0
 
 
-def rules_in(request: WorkRequest) -> Iterator[tuple[Sequence[str], int]]:
-    """Sentences about how, from what was typed, and how sure they are."""
+def rules_in(request: WorkRequest) -> Iterator[tuple[str, int]]:
+    """Sentences about how, from what was typed, and how sure it is that they bind."""
     said = _said(request)
-    binding = [s for s in said if kind_of_rule(s) == BINDING]
-    sure = [s for s in binding if _is_at_an_end(request.ask, s)]
-    yield sure, BINDING
-    yield [s for s in binding if s not in sure], UNSURE
-    if len(request.ask) <= TYPED:
-        yield [s for s in said if kind_of_rule(s) == LEANING], LEANING
-    if len(said) == 1 and "?" not in request.ask and not any(step.acts for step in request.steps):
-        yield [s for s in said if kind_of_rule(s) == ALONE], ALONE
+    for one in said:
+        kind = kind_of_rule(one)
+        if kind >= BINDING or (kind and len(request.ask) <= TYPED):
+            yield one, kind if _is_at_an_end(request.ask, one) else UNSURE
 
 
 def _is_at_an_end(text: str, said: str) -> bool:
@@ -137,19 +139,21 @@ def _is_at_an_end(text: str, said: str) -> bool:
 
 @remembers(SENTENCES_READ)
 def kind_of_rule(said: str) -> int:
-    """Whether a sentence binds what comes later, leans to it, may do so where it stands alone, or only tells: -1."""
+    """Whether a sentence binds what comes later, leans to it, or does neither: 0."""
     wish = said[_LEADS.match(said).end() :]  # type: ignore[union-attr]
-    if _REVOKES.search(said) or _LASTING.search(wish) or _WHENEVER.match(wish) or _TO_YOU.search(wish):
-        return BINDING
-    if any(map(_binds, _CLAUSE.split(wish))):
-        return BINDING
+    if _REVOKES.search(said) or _LASTS.search(wish) or _WHENEVER.match(wish):
+        return LASTING
+    if binding := [clause for clause in _CLAUSE.split(wish) if _binds(clause)]:
+        return LASTING if any(map(_ALWAYS.search, binding)) else BINDING
     if _TELLS.match(wish) and not _WANTS.match(wish):
-        return -1
-    return LEANING if _LEANING.search(wish) else ALONE if len(said.split()) > 2 else -1
+        return 0
+    return LEANING if _LEANING.search(wish) or _ORDERS.match(wish) else 0
 
 
 def _binds(clause: str) -> bool:
     clause = clause[_LEADS.match(clause).end() :]  # type: ignore[union-attr]
+    if _TO_YOU.search(clause):
+        return True
     wanted = _WANTS.match(clause) is not None
     if _LACKS.search(clause) or (_TELLS.match(clause) and not wanted):
         return False
@@ -203,6 +207,6 @@ def _quotable(text: str) -> Iterator[str]:
     scope = ""
     for part in sentences(plain(own_words(text))):
         said = f"{scope} {on_one_line(part)}".strip(" -*>•\t")
-        scope = said if width(said) <= SCOPE and not scope and _LASTING.search(said) else ""
+        scope = said if width(said) <= SCOPE and not scope and _LASTS.search(said) else ""
         if RULE_LEAST <= len(said) <= RULE_LENGTH and not said.endswith((":", "?", "？")):
             yield said
