@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import TypedDict
@@ -12,6 +13,7 @@ from clew.adapters.hosted import Hosted
 from clew.agent.control import STEERING, ContextController, offered
 from clew.core.bridge import cross
 from clew.core.items import Scope
+from clew.core.limits import Budget
 from clew.engine.engine import Engine
 from clew.exchange.thread import Thread, engine_at
 from clew.steps.chapters.allowance import Allowance
@@ -89,12 +91,23 @@ class Host:
             if engine is not self.where:
                 await cross(engine.store.close())
 
+    def engine_in(self, window: int | None, model: str = "") -> Engine:
+        """The engine with a window that a framework knows of; one that a user gave has his own."""
+        engine = self.engine
+        if isinstance(self.where, Engine) or not window:
+            return engine
+        known = engine.budget
+        known = known if isinstance(known, Budget) or known is None else known(catalog.lookup(model))
+        return Engine(engine.store, replace(known or Budget(window), window=window, model=model), engine.settings)
+
     # Conversations.
 
     def controller(self, engine: Engine | None = None) -> ContextController:
         """Who decides in a conversation, and what is offered there."""
-        told = {"when": self.when, "how": self.how, "recall": self.recall}
-        made = ContextController(engine or self.engine, offer=self.offer, tell=self.tell, **told)
+        given = engine or self.engine
+        made = ContextController(
+            given, when=self.when, how=self.how, offer=self.offer, tell=self.tell, recall=self.recall
+        )
         made.method = self.method or made.method
         return made
 
