@@ -44,17 +44,21 @@ _DEMANDS = re.compile(
     r"|nie(?:mals)?|immer|stets|nicht|kein\w*|muss|müssen|darf|dürfen|soll(?:en)?|nur|ausschließlich|grundsätzlich"
     r"|jede[mnrs]?|ohne (?:ausnahme|rückfrage|meine)|bevor ich"
     r"|jamais|toujours|ne\b.{1,30}\bpas|dois|doit|uniquement|chaque|sans exception|il faut"
-    r"|nunca|siempre|jam[áa]s|debes?|deben|s[óo]lo|únicamente|cada|hay que|tienen? que|en ningún caso|sin (?:mi|excepción)"
+    r"|nunca|siempre|jam[áa]s|debes?|deben|s[óo]lo|únicamente|cada|hay que|tienen? que|en ningún caso|sin (?:mi"
+    r"|excepción)"
     r"|sempre|mai|никогда|всегда|нельзя|должн\w+|только|каждый|nigdy|zawsze|każd\w+|nooit|altijd|elke)\b"
     r"|^no \w+(?:es|as|en|an)(?:me|te|lo|la|los|las)?\b(?<!tienes)"
-    r"|(?<!要)不要|^别|一律|必须|總是|总是|禁止|务必|千万|凡是|每次|每个|每天|都要|都用|都得|统一|只能|只用|不能|不可以|不许|不得|永远|除非"
+    r"|(?<!要)不要|^别|一律|必须|總是|总是|禁止|务必|千万|凡是|每次|每个|每天|都要|都用|都得|统一|只能|只用|不能"
+    r"|不可以|不许|不得|永远|除非"
     r"|절대|항상|반드시|마세요"
     r"|(?:ないで|必ず|だけ|のみ|以外|毎回|常に).*(?:さい|しい|こと|ように|て|で)。?$"
 )
 # What demands of all, or each time, or for good.
 _ALWAYS = re.compile(
-    r"(?i)\b(?:always|never|every|each|exclusively|no exceptions?|nie(?:mals)?|immer|stets|ausschließlich|grundsätzlich|jede[mnrs]?"
-    r"|jamais|toujours|chaque|nunca|siempre|jam[áa]s|cada|sempre|mai|никогда|всегда|каждый|nigdy|zawsze|każd\w+|nooit|altijd|elke)\b"
+    r"(?i)\b(?:always|never|every|each|exclusively|no exceptions?|nie(?:mals)?|immer|stets|ausschließlich"
+    r"|grundsätzlich|jede[mnrs]?"
+    r"|jamais|toujours|chaque|nunca|siempre|jam[áa]s|cada|sempre|mai|никогда|всегда|каждый|nigdy|zawsze|każd\w+"
+    r"|nooit|altijd|elke)\b"
     r"|一律|凡是|每次|每个|每天|永远|总是|總是|必ず|毎回|常に|절대|항상"
 )
 _TO_YOU = re.compile(
@@ -62,18 +66,24 @@ _TO_YOU = re.compile(
 )
 # A clause that begins with these, as an order does: "never …", "no emojis", "every function needs a docstring".
 _FIRST = re.compile(
-    r"(?i)^(?:always|never|only\b(?! \w+ing\b|.* (?:was|were)\b)|no (?!worries|thanks|doubts|problems)[\w ]{2,30}s\b(?! (?:is|are|was|were)\b)"
-    r"|(?:every|each|any|anything|nothing|nobody|no one)\b.*\b(?:needs?|stays?|goes|gets?|leaves?|ha(?:s|ve) to|must)\b)"
+    r"(?i)^(?:always|never|only\b(?! \w+ing\b|.* (?:was|were)\b)|no (?!worries|thanks|doubts"
+    r"|problems)[\w ]{2,30}s\b(?! (?:is|are|was|were)\b)"
+    r"|(?:every|each|any|anything|nothing|nobody|no one)\b.*\b(?:needs?|stays?|goes|gets?|leaves?|ha(?:s|ve) to"
+    r"|must)\b)"
 )
 # An order by its form: a verb at the beginning, right before what it is done to.
 _ORDERS = re.compile(
-    r"(?i)^(?!(?:thanks?|sorry|same|good|nice|fine|great|sure|yes|okay|what|why|how|where|who|which|am|was|were|did|does"
-    r"|could|would|should|let|hi|hello|he|she|they|these|those|there|here|our|just|lots?|more|most|some|both|only|all|feel|appreciate|in|on|at|to|for|with|by|from|as|of|after|before|above|about)\b)"
-    r"[a-z]{2,}(?<!ing)(?<!ed)(?<![^s]s) (?:\w+ )?(?:the|an?|my|your|our|its|this|that|these|those|every|each|all|any|no"
+    r"(?i)^(?!(?:the|an?|thanks?|sorry|same|good|nice|fine|great|sure|yes|okay|what|why|how|where|who|which|am|was|were|did"
+    r"|does"
+    r"|could|would|should|let|hi|hello|he|she|they|these|those|there|here|our|just|lots?|more|most|some|both|only"
+    r"|all|feel|appreciate|in|on|at|to|for|with|by|from|as|of|after|before|above|about)\b)"
+    r"[a-z]{2,}(?<!ing)(?<!ed)(?<![^s]s) (?:\w+ )?(?:the|an?|my|your|our|its|this|that|these|those|every|each|all"
+    r"|any|no"
     r"|only|in|on|at|to|for|with|by|from|as|me|us|them|of)\b"
 )
 _ALL = re.compile(
-    r"(?i)\b(?:only|never|always)\b|\b(?:every|each|all|your) (?:\w+ ){0,2}(?:repl(?:y|ies)|answers?|responses?|messages?"
+    r"(?i)\b(?:only|never|always)\b|\b(?:every|each|all|your) (?:\w+ ){0,2}(?:repl(?:y|ies)|answers?|responses?"
+    r"|messages?"
     r"|numbers?|names?|times?|dates?|amounts?|figures?|files?|lines?|functions?|comments?|commits?|steps?|e?mails?)\b"
 )
 # Who is spoken of at the beginning of a clause that only tells something; and the ways to say that it is wanted.
@@ -85,7 +95,8 @@ _TELLS = re.compile(
 )
 _WANTS = re.compile(
     r"(?i)^(?:(?:and|but|so|also) )*(?:i|we)(?:['’]d| would)? (?:only )?(?:want|need|expect|prefer|require|insist|like"
-    r"|rather|ask)\b(?! to\b)|^(?:ich|wir) (?:will|möchte|wollen|möchten|brauche)\b|^(?:我|我们)(?:要你|希望|要求|需要你)"
+    r"|rather|ask)\b(?! to\b)|^(?:ich|wir) (?:will|möchte|wollen|möchten|brauche)\b|^(?:我|我们)(?:要你|希望|要求"
+    r"|需要你)"
 )
 _LACKS = re.compile(
     r"(?i)\b(?:i|we) (?:do not|don['’]?t|can ?not|can['’]?t|only) (?!want|need|like you)\w+"
@@ -147,7 +158,7 @@ def kind_of_rule(said: str) -> int:
         return LASTING if any(map(_ALWAYS.search, binding)) else BINDING
     if _TELLS.match(wish) and not _WANTS.match(wish):
         return 0
-    return LEANING if _LEANING.search(wish) or _ORDERS.match(wish) else 0
+    return LEANING if _LEANING.search(wish) else 0
 
 
 def _binds(clause: str) -> bool:
