@@ -13,7 +13,7 @@ import pytest
 from claude_code import claude
 from codex import codex
 from driving import ASKS_SUMMARY, SHELLS, Model, Stage, newest, stage
-from gemini_cli import gemini
+from gemini_cli import AGAIN, gemini
 from opencode import opencode
 from pi import pi
 from qwen_code import qwen
@@ -35,6 +35,7 @@ class Rising(Model):
     low: int = 0
     high: int = 0
     talks: bool = False  # one answer a prompt after the first: some compact between two prompts alone
+    pauses: bool = False  # after what is large comes another prompt: some compact only what stands before one
     begun: int = 0  # results that are large: some do not compact what they think is little
     reported: int = 0
     compacted: int = 0  # what had been reported when a summary was asked for
@@ -54,6 +55,9 @@ class Rising(Model):
         if self.begun < LARGE:
             self.begun += 1
             return self._call(tools, f"echo {self.begun}; {BIG}", self.low)  # no two alike: that is a loop
+        if self.pauses:
+            self.pauses = False
+            return Answer("Begun.", input=self.low)
         self.reported = self.reported + (self.high - self.low) // STEPS if self.reported else self.low
         if self.talks:
             return Answer(f"So far {self.reported}.", input=self.reported, output=10)
@@ -83,7 +87,7 @@ RUNS: dict[str, tuple[str, int, int, Callable[[Stage], object]]] = {
         ),
     ),
     "codex": ("Codex", 272_000, 0, lambda on: codex(on, "own", "count amber")),
-    "gemini": ("Gemini CLI", 1_048_576, 0, lambda on: gemini(on, "count amber")),
+    "gemini": ("Gemini CLI", 1_048_576, 0, lambda on: (gemini(on, "count"), gemini(on, *AGAIN, "count"))),
     "opencode": ("opencode", 100_000, 4_000, lambda on: opencode(on, "chat", "count amber", window=100_000)),
     "pi": ("pi", 200_000, 4_000, lambda on: in_turn(lambda *words: pi(on, "chat", "-p", *words), on)),
     "qwen, small": ("Qwen Code", 70_000, 0, lambda on: qwen(on, "count amber", window=70_000)),
@@ -96,7 +100,7 @@ async def test_it_compacts_where_its_file_says(run: str, tmp_path: Path) -> None
     name, window, answer, work = RUNS[run]
     at = next(client for client in CLIENTS if client.name == name).threshold(window, answer)
     assert at is not None
-    model = Rising(low=at - window // 10, high=at + window // 10, talks=run == "pi")
+    model = Rising(low=at - window // 10, high=at + window // 10, talks=run == "pi", pauses=run == "gemini")
     with stage(tmp_path, model) as on, on.alone():
         work(on)
     step = (model.high - model.low) // STEPS
