@@ -11,11 +11,14 @@ import pytest
 import clew
 from amounts import combined
 from clew import Budget, Engine, ModelError, Prompt, Reply, Request, SQLite, config, events
+from clew.catalog.cost import cost
+from clew.catalog.usage import Spent
 from clew.config import wiring
 from clew.core.view import View
 from clew.engine.settings import Settings
 from clew.sessions.export_log import export
 from clew.sessions.import_log import take_in
+from clew.sessions.totals import totals
 from clew.steps import PRESETS
 from clew.steps.chapters.allowance import Allowance, CallLimits
 from clew.steps.chapters.by_model import ByModel
@@ -312,8 +315,9 @@ async def test_compact_now_goes_on_from_what_the_agents_own_model_has_in_its_cac
 
 
 async def test_chapters_are_written_once_and_get_shorter_with_age() -> None:
-    run = Session(ScriptedModel(write_chapter), limits=CallLimits(hourly_calls=999, hourly_tokens=10**9), pause=0.02)
-    for n in range(1, 200):
+    limits, small = CallLimits(hourly_calls=999, hourly_tokens=10**9), Budget(6_000, 500, tail=500, high=0.7, low=0.5)
+    run = Session(ScriptedModel(write_chapter), limits=limits, pause=0.02, budget=small)
+    for n in range(1, 120):
         view = await run.turn(n)
         assert await run.size(view) <= LIMIT
     assert run.model is not None
@@ -325,8 +329,9 @@ async def test_chapters_are_written_once_and_get_shorter_with_age() -> None:
     assert {len(block["texts"]) for block in blocks} == {3}, "a line, a few, and all of it"
     assert {block["level"] for block in blocks} >= {0, 1}
     trace = await run.store.load("default", view.branch)
-    texts = {chapter.texts for chapter in trace.chapters}
-    assert {tuple(block["texts"]) for block in blocks} <= texts, "as the log has them, word for word"
+    lines = {line for chapter in trace.chapters for text in chapter.texts for line in text.splitlines()}
+    told = {line for block in blocks for text in block["texts"] for line in text.splitlines()}
+    assert told <= lines, "as the log has them, word for word, also where blocks become one"
     await run.close()
 
 
@@ -343,6 +348,30 @@ async def test_nothing_is_read_twice_and_all_that_was_paid_is_on_the_books() -> 
     drafted = sum(fold.spent for fold in folds(view))
     assert len(folds(view)) >= 3
     assert spent >= drafted >= 0.6 * spent, "but for the last, which no fold has used yet"
+    await run.close()
+
+
+async def test_what_was_paid_for_answers_that_nobody_used_is_told() -> None:
+    """Each answer costs the same: all were paid, and those that were no chapters or wait for a fold are named."""
+    calls = 0
+
+    def script(prompt: Prompt) -> Reply:
+        nonlocal calls
+        calls += 1
+        return Reply("" if calls == 2 else write_chapter(prompt), Spent(1_000, 100))
+
+    run = Session(ScriptedModel(script, name="gpt-4o"), pause=0.03)
+    for n in range(1, 60):
+        view = await run.turn(n)
+    prices = clew.catalog.lookup("gpt-4o").prices
+    assert prices
+    one = cost(prices, Spent(1_000, 100))
+    used = sum(fold.spent > 0 for fold in folds(view))
+    found = await totals(run.engine, "default", await run.store.sessions("default"))
+    assert found.cost_chapters == pytest.approx(calls * one)
+    assert found.cost_unused == pytest.approx((calls - used) * one)
+    assert 0 < used < calls
+    assert [name for name, *_ in found.bill] == ["with clew", "without", "for chapters", "never used"]
     await run.close()
 
 

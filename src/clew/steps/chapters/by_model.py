@@ -73,9 +73,11 @@ class ByModel:
         work = _Work(self, asked, known, focus)
         left = SLACK * self.model.window - work.counter.text(work.question(asked.size))
         room = int(left / (1 + ANSWER * asked.size / max(1, asked.tokens)))  # its answer has to fit beside each part
-        if known.after is not None and self._may_follow(known.after, asked):
+        if asked.told and asked.tokens < room:
+            await work.ask(questions.Chunk(asked.nodes, "\n\n".join(asked.told), asked.tokens))
+        elif known.after is not None and self._may_follow(known.after, asked):
             await work.ask_after(known.after)
-        elif room < LEAST_ROOM_TO_ASK:
+        elif room < LEAST_ROOM_TO_ASK or asked.told:
             work.faults.append("window too small")
         else:
             chunks = list(questions.chunks(asked.nodes, room, work.counter.text))
@@ -105,6 +107,7 @@ class _Work:
         self.counter: Counter = counter_for(author.model.name)
         self.language = language_of("\n".join(n.item.text for n in asked.nodes if voice_of(n.item) == "user"))
         self.chapters: list[Chapter] = []
+        self.unused: list[Chapter] = []
         self.left_out: list[LeftOut] = []
         self.faults: list[str] = []
         self.calls = self.tokens = self.spent = 0
@@ -115,7 +118,8 @@ class _Work:
         language = self.language or "the language that the person writes in"
         prompt = self.author.prompt or questions.instruction("chapter")
         titles = (*self.known.titles, *(chapter.texts[-1] for chapter in self.chapters))
-        return questions.filled(prompt, language, size, titles, self.author.instructions, self.focus)
+        parts = questions.filled(prompt, language, size, titles, self.author.instructions, self.focus)
+        return f"{parts}\n\n{questions.instruction('earlier')}" if self.asked.told else parts
 
     async def ask(self, chunk: questions.Chunk) -> None:
         """Have a chunk read."""
@@ -167,13 +171,16 @@ class _Work:
         self.left_out += left_out
         if chapter is not None:
             self.chapters.append(_paid(chapter, spent, price))
+        elif spent:
+            ids = tuple(n.id for n in nodes)
+            self.unused.append(Chapter(ids, (), self.author.name, (), asked, reply.text, spent, price))
         return wrong
 
     def _read(
         self, reply: Reply, nodes: Sequence[Node], size: int, asked: str, follows: bool
     ) -> tuple[str, Chapter | None, tuple[LeftOut, ...]]:
         """What is wrong with a reply, or the chapter that it is."""
-        source = sum(self.counter.item(n.item) for n in nodes)
+        source = self.asked.tokens if self.asked.told else sum(self.counter.item(n.item) for n in nodes)
         if wrong := answers.flaw(reply, source, size, asked, self.language, self.counter.text):
             return wrong, None, ()
         own = {n.id for n in nodes}
@@ -184,7 +191,7 @@ class _Work:
         left_out = tuple(full.left_out)
         if is_invented(full):
             return "invented", None, left_out
-        if is_vague(full.text, nodes):
+        if not self.asked.told and is_vague(full.text, nodes):
             return "vague", None, left_out
         kept = [one for one in found if one.text.strip()]
         if not kept:
@@ -202,7 +209,7 @@ class _Work:
 
     def written(self) -> Written:
         """What came of it."""
-        told = tuple(self.chapters), self.author.name, self.spent, self.cost
+        told = tuple(self.chapters), tuple(self.unused), self.author.name, self.spent, self.cost
         return Written(*told, tuple(self.left_out), tuple(self.faults))
 
 
