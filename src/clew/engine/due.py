@@ -72,7 +72,8 @@ RULES = (
     DueRule(
         "would not pay",
         "neither `high` nor `start` is set, its client is not about to compact, and writing the shorter history into "
-        "the provider's cache costs more than it saves over as many calls as there were since the last compaction",
+        "the provider's cache costs more than it saves over as many calls as there were since the last compaction, or "
+        "over fewer where it frees less than was said in those",
         "no, while it fits",
         ("budget.high", "budget.start"),
     ),
@@ -106,17 +107,19 @@ class Forecast(NamedTuple):
     after: int
     kept: int  # that both begin with
     calls: int  # since the last compaction: as many come again, for all that is known
+    said: int  # tokens in those: where less is freed, it is full again after fewer
     rates: CacheRates
 
     @property
     def pays(self) -> bool:
-        """Whether what is saved in these calls is worth what is written anew."""
-        written = max(0, self.after - self.kept) * max(0.0, self.rates.write - self.rates.read)
-        return self.calls * (self.before - self.after) * self.rates.read >= written
+        """Whether what is saved until the next compaction is worth what is written anew."""
+        freed, written = self.before - self.after, max(0, self.after - self.kept)
+        calls = self.calls * min(1.0, freed / max(1, self.said))
+        return calls * freed * self.rates.read >= written * max(0.0, self.rates.write - self.rates.read)
 
     def note(self) -> dict[str, float]:
         """The same for the log."""
-        found = {"before": self.before, "after": self.after, "kept": self.kept, "calls": self.calls}
+        found = {"before": self.before, "after": self.after, "kept": self.kept, "calls": self.calls, "said": self.said}
         return {**found, "read": round(self.rates.read, 4), "write": round(self.rates.write, 4)}
 
 
@@ -158,17 +161,17 @@ def due(branch: Branch, view: View, target: Target, told: bool | None = None) ->
     if branch.ledger.verdict.paused:
         return Due("did not help")
     if target.exceeded(size):
-        aimed = target.aim(size)
-        if not _has_grown(branch, view, target):
+        aimed, said = target.aim(size), _said(branch, view, target)
+        if said < target.least:
             return Due("just compacted")
-        forecast = _forecast(branch, target, size.tokens, aimed.goal.tokens) if is_free else None
+        forecast = _forecast(branch, target, size.tokens, aimed.goal.tokens, said) if is_free else None
         if forecast and not forecast.pays and not target.is_clients_next(size):
             return Due("would not pay", None, forecast)
         return Due("threshold", aimed, forecast)
     done = target.budget.done
     if done and size.tokens > target.frame + done * target.room and is_done(view):
         # A piece of work is over, and the next has not begun: as if somebody asked for it now.
-        return Due("done", part(target, size)) if _has_grown(branch, view, target) else Due("just compacted")
+        return Due("done", part(target, size)) if _said(branch, view, target) >= target.least else Due("just compacted")
     return Due("fits")
 
 
@@ -193,22 +196,22 @@ def _shared(before: View, after: View) -> Sequence[Node]:
     return after.nodes[: shared_start(before.nodes, after.nodes)]
 
 
-def _forecast(branch: Branch, target: Target, before: int, after: int) -> Forecast:
+def _forecast(branch: Branch, target: Target, before: int, after: int, said: int) -> Forecast:
     """By what is aimed at: of the history nothing stays as it is."""
     calls, folds = branch.trace.calls, branch.trace.folds
     now = len(branch.trace.said)
     since = bisect_right(calls, (folds[-1].seq, now)) if folds else 0
-    sizes = {said for _, said in calls[since:] if said < now}  # what is sent once more is no other call
-    return Forecast(before, after, target.frame, len(sizes), target.rates)
+    sizes = {size for _, size in calls[since:] if size < now}  # what is sent once more is no other call
+    return Forecast(before, after, target.frame, len(sizes), said, target.rates)
 
 
-def _has_grown(branch: Branch, view: View, target: Target) -> bool:
-    """Whether enough was said since the last compaction, as the log has it: else the next one would bring little."""
+def _said(branch: Branch, view: View, target: Target) -> int:
+    """Tokens that were said since the last compaction, as the log has it: with few, the next one would bring little."""
     folds, since = branch.trace.folds, 0
     if folds and not {n.id for n in view.nodes}.isdisjoint(folds[-1].made):
         since = folds[-1].said
     new = {place.id for place in branch.trace.said[since:]}
-    return target.meter.nodes(n for n in view.nodes if n.id in new).tokens >= target.least
+    return target.meter.nodes(n for n in view.nodes if n.id in new).tokens
 
 
 def part(target: Target, size: Size) -> Target:
