@@ -107,6 +107,7 @@ class _Work:
         self.counter: Counter = counter_for(author.model.name)
         self.language = language_of("\n".join(n.item.text for n in asked.nodes if voice_of(n.item) == "user"))
         self.chapters: list[Chapter] = []
+        self.unused: list[Chapter] = []
         self.left_out: list[LeftOut] = []
         self.faults: list[str] = []
         self.calls = self.tokens = self.spent = 0
@@ -170,6 +171,9 @@ class _Work:
         self.left_out += left_out
         if chapter is not None:
             self.chapters.append(_paid(chapter, spent, price))
+        elif spent:
+            ids = tuple(n.id for n in nodes)
+            self.unused.append(Chapter(ids, (), self.author.name, (), asked, reply.text, spent, price))
         return wrong
 
     def _read(
@@ -205,7 +209,7 @@ class _Work:
 
     def written(self) -> Written:
         """What came of it."""
-        told = tuple(self.chapters), self.author.name, self.spent, self.cost
+        told = tuple(self.chapters), tuple(self.unused), self.author.name, self.spent, self.cost
         return Written(*told, tuple(self.left_out), tuple(self.faults))
 
 
