@@ -1,27 +1,20 @@
 """Whether what a client changed in a history leaves it the same conversation, or is another one. Pure functions."""
 
-import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
 from clew.clients.voices import lasting
 from clew.core.align import Match, Patch
 from clew.core.items import Item
+from clew.recognition.call_ids import is_made_up, is_same_call, moment
 from clew.recognition.sameness import SOFT, alike, is_aside, is_moved, trails
 from clew.recognition.shortening import is_cleared
 
 ENOUGH = 200  # characters of answers and results in common: a greeting and its answer are said in many conversations
 COUNTED = 200  # characters of one item that count: one long file that both have read is one thing in common
 KIN = 16  # characters that one text must share with another to be that text, shortened or lengthened
-LEAST_RUN = 8  # letters and digits in one run of it: `r1c2t3` is a place in a table
-MIXED = 4  # changes between letters and digits, in one run of an id, that nobody counts up to
-MIXED_CASE = 8  # changes between small letters, capitals and digits there
-_RUN = re.compile(r"[A-Za-z0-9]+")
-_MOMENT = re.compile(r"(?<!\d)1[5-9]\d{11}(?!\d)")  # milliseconds since 1970: by these Gemini CLI names its calls
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -48,7 +41,7 @@ class Change:
     @cached_property
     def kept_calls(self) -> Sequence[Item | None]:
         """What is there as it was, and under the id that it had; none: it came as a stand-in of ours."""
-        same = [m for m in self.pairs if (now := self.new[m.new]) is None or now.call_id == self.old[m.old].call_id]
+        same = [m for m in self.pairs if (now := self.new[m.new]) is None or is_same_call(self.old[m.old], now)]
         kept = [self.new[m.new] for m in (*self.found, *same)]
         return [i for i in kept if i is None or i.kind == "call"]
 
@@ -70,7 +63,7 @@ def is_edit(change: Change) -> bool:
         and keeps_newest(change)
         and not _parts_answer(change)
         and _keeps_its_own(change)
-        and all(was.call_id == now.call_id and _is_told_apart(change, was, now) for was, now in pairs)
+        and all(is_same_call(was, now) and _is_told_apart(change, was, now) for was, now in pairs)
     )
 
 
@@ -85,7 +78,7 @@ def _is_told_apart(change: Change, was: Item, now: Item) -> bool:
     if now.kind != "result":
         return change.is_proven
     # Of one whose first and last words are left, the moment of its call is enough.
-    timed = now.call_id in change.called and _MOMENT.search(now.call_id) and not is_cleared(now.text)
+    timed = now.call_id in change.called and moment(now.call_id) and not is_cleared(now.text)
     return bool(timed) or _has_own_id(change, now)
 
 
@@ -105,33 +98,10 @@ def _keeps_its_own(change: Change) -> bool:
     if change.is_proven:
         return True
     # One answer may have several calls of one moment, and so may the first answers of two that were begun together.
-    if len({found[0] for i in change.kept_calls if i and (found := _MOMENT.search(i.call_id))}) > 1:
+    if len({at for i in change.kept_calls if i and (at := moment(i.call_id))}) > 1:
         return True
     kept = [i for m in change.found if (i := change.new[m.new]) is not None and _spoke([i]) and i.kind == "text"]
     return sum(map(_counted, kept[1:])) >= ENOUGH
-
-
-def is_made_up(id: str, name: str = "") -> bool:
-    """Whether a provider made an id up: others have `call_3`, `call00000012` and `functions.bash:0`, too.
-
-    What is called may stand in it, as often as it is called.
-    """
-    if _UUID.search(id):
-        return True
-    runs = [run for run in _RUN.findall(id.replace(name, " ") if name else id) if len(run) >= LEAST_RUN]
-    return any(_changes(run, _letter) >= MIXED or _changes(run, _case) >= MIXED_CASE for run in runs)
-
-
-def _changes(run: str, kind: Callable[[str], str]) -> int:
-    return sum(kind(a) != kind(b) for a, b in pairwise(run))
-
-
-def _letter(character: str) -> str:
-    return "1" if character.isdigit() else "a"
-
-
-def _case(character: str) -> str:
-    return "1" if character.isdigit() else "A" if character.isupper() else "a"
 
 
 def has_enough(change: Change) -> bool:
@@ -282,7 +252,7 @@ def _may_go(change: Change, item: Item | None, again: Set[str]) -> bool:
 
 def _is_written_otherwise(was: Item, now: Item | None) -> bool:
     """Whether two items say the same to the letter, under the same id: only what a provider marked it with differs."""
-    return now is not None and (was.text, was.name, was.call_id) == (now.text, now.name, now.call_id)
+    return now is not None and (was.text, was.name) == (now.text, now.name) and is_same_call(was, now)
 
 
 def _repeats(change: Change) -> set[int]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from clew.recognition.client_edits import is_made_up
+from clew.recognition.call_ids import is_made_up
 from clew.store.records import Session
 
 LONG_CHAIN = 20  # sessions: of a longer one, only so many are listed among others
