@@ -198,7 +198,7 @@ class Engine:
             return await self._compactor.compacted(view.scope, branch, target, focus, step)
 
         if step is None and (branch := self._turns.branches.newest(view)):  # outside of its lock: a model may be asked
-            target = await self.limits.target(view.scope, view.frame)
+            target = await self.limits.target_as_called(view.scope, view.frame, branch.trace)
             await self._compactor.write(view.scope, branch, target, focus)
         return await self._turns.compact(view, act, method)
 
@@ -207,7 +207,7 @@ class Engine:
 
         No model is asked: what one has written already is used.
         """
-        scope, target = view.scope, await self.limits.target(view.scope, view.frame)
+        scope, target = view.scope, await self.target(view)
         branch = self._turns.branches.newest(view)
         chapters = self._compactor.chapters(scope, branch) if branch else ()
         size = branch.ledger.size if branch else await self._weighed(scope, view.frame, target)
@@ -243,15 +243,20 @@ class Engine:
 
     async def filled(self, view: View, more: int = 0) -> Filled:
         """How full the window is with a view, and so many tokens beside it."""
-        target = await self.limits.target(view.scope, view.frame)
-        branch = self._turns.branches.newest(view)
+        target, branch = await self.target(view), self._turns.branches.newest(view)
         own = target.size(branch.view if branch else view).tokens
         return target.filled(own + more, await self.expected(view) / max(1, own))
+
+    async def target(self, view: View) -> Target:
+        """What a view is to fit, as its branch's last call did."""
+        branch = self._turns.branches.newest(view)
+        trace = branch.trace if branch else await self.store.load(view.scope, view.branch, view.seq)
+        return await self.limits.target_as_called(view.scope, view.frame, trace)
 
     async def window(self, view: View) -> int | None:
         """The tokens that the model of a view can read and write; None where nobody knows."""
         model = await self.limits.windows.model(view.scope, view.frame)
-        window = (await self.limits.target(view.scope, view.frame)).window
+        window = (await self.target(view)).window
         guessed = model.source == "default" and window == model.window and not isinstance(self.budget, Budget)
         return None if guessed else window
 
@@ -266,7 +271,7 @@ class Engine:
         brought = Back()
         if not off:
             now = await replay(self.store, view.scope, trace, view.frame, {n.id: n.item for n in view.nodes})
-            target = await self.limits.target(view.scope, view.frame)
+            target = await self.limits.target_as_called(view.scope, view.frame, trace)
             brought = await back(self.store, with_(now, scope=view.scope), target, trace, ids)
         if not dry_run:
             await self._turns.record(view.scope, view.branch, [Pin(ids, off)])

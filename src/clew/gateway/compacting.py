@@ -124,7 +124,7 @@ class Compactions:
         if view is None or (tokens := await self._engine.expected(view)) <= least:
             return None
         await self._engine.limits.client_compacted(scope, view.frame, tokens)
-        window = (await self._engine.limits.target(scope, view.frame)).window
+        window = (await self._engine.target(view)).window
         below = found.below if found else None
         chapter = await self._chapter(view, words, frame.model) if words and not below else None
         step = briefed(self._engine.settings.step, focus, [chapter] if chapter else ())

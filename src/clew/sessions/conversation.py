@@ -19,6 +19,7 @@ from clew.sessions.diffs import Diff, last_event, made, previewed
 from clew.sessions.methods import keep_method, kept_method
 from clew.sessions.names import called
 from clew.sessions.timeline import Happening, happenings
+from clew.sessions.window import Window
 from clew.steps.protocol import Step
 from clew.store.records import Call, Method, Session
 from clew.text.excerpts import SIZE
@@ -186,6 +187,13 @@ class Conversation:
             there_are = f"1 to {len(made)}" if made else "none"
             raise NotFound(f"no call {call} in {called(await self.session())}; there are {there_are}")
         return await self.engine.resume(self.scope, made[call - 1])
+
+    async def window(self, sent: bool = False) -> Window:
+        """What fills its window as it stands; with `sent`, what its newest call did, if one was made."""
+        last = await self.last_call() if sent else None
+        view = await self.view(last.number if last else None)
+        tokens = last.call.predicted if last else await self.engine.expected(view)
+        return Window(view, last.number if last else None, tokens, await self.engine.target(view))
 
     async def said(self, view: View) -> dict[str, Node]:
         """All that had been said when a view was made, by id and in order, in view or not."""
