@@ -237,6 +237,17 @@ def by_page(name: str, of: str = "named", /, **given: str) -> Face:
     return act
 
 
+def by_page_question(name: str, of: str) -> Face:
+    """What the page says that an act would do."""
+
+    async def ask(path: Path, folder: Path) -> str:
+        async with opened(path) as engine:
+            subject = Subject(engine, "default", (await Sessions(engine).get(of)).branch, None)
+            return (await ACTS[name].ask(subject, {})).told[0]
+
+    return ask
+
+
 def by_chat(command: str, of: str = "named") -> Face:
     async def act(path: Path, folder: Path) -> str:
         store = SQLite(path)
@@ -297,6 +308,12 @@ ALIKE: dict[str, dict[str, Face]] = {
         "agent": by_agent("summarize_context", focus="page 3"),
     },
 }
+
+
+def test_every_act_of_the_page_is_tried_on_another_face() -> None:
+    """But for the user's own words on when to compact, which are of no conversation."""
+    tried = {act.split()[0] for act, faces in ALIKE.items() if len(faces) > 1} | {"pin"}
+    assert {*ACTS} - {"instruct"} == tried
 
 
 @pytest.mark.parametrize("act", ALIKE)
@@ -362,6 +379,10 @@ REFUSED: dict[str, dict[str, Face]] = {
         "command": by_command("fork", "named", "far", "--call", "99"),
         "resume": by_command("resume", "named", "--call", "99"),
         "page": by_page("fork", name="far", call="99"),
+    },
+    "a compaction would change nothing": {
+        "command": by_command("preview", "short"),
+        "page": by_page_question("compact", "short"),
     },
     "give a tag that can be printed, of 1 to 200 characters": {
         "command": by_command("tag", "named", "x" * 201),

@@ -77,7 +77,7 @@ class ChatBackend:
         self.model = model or self.config.agent.model or ""  # nothing: it is to be chosen
         self.engine = engine(self.config, store)
         self.sessions = Sessions(self.engine, self.scope)
-        self._abouts = Abouts(store)
+        self._abouts = Abouts(self.engine)
         self.servers = ChatServers(self.folder, places.env)
         self.agent = self._agent(session)
 
@@ -140,8 +140,7 @@ class ChatBackend:
             return None
         one = Conversation.of(self.engine, view)
         own = await one.sessions()
-        folds = sum(s.cause in ("compaction", "handoff") and not s.undone for s in own)
-        return WindowFilling(await one.window(), sum(s.cost for s in own), folds)
+        return WindowFilling(await one.window(), sum(s.cost for s in own), sum(s.is_folded for s in own))
 
     async def all(self) -> list[Session]:
         """The newest session of each conversation that has a name, newest first."""
@@ -160,9 +159,8 @@ class ChatBackend:
         """What the user said in the newest conversations, the newest last."""
         texts: list[str] = []
         for session in reversed((await self.all())[:REMEMBERED]):
-            said = (await self.store.load(self.scope, session.branch)).said
-            nodes = await self.store.nodes(self.scope, [place.id for place in said[-RECENT_ITEMS:]])
-            texts += [text for n in nodes.values() if (text := typed(n.item))]
+            newest = [node async for node in Conversation(self.engine, self.scope, session.branch).newest(RECENT_ITEMS)]
+            texts += [text for n in reversed(newest) if (text := typed(n.item))]
         return [text for text, _ in groupby(texts)]
 
     def files(self) -> list[str]:

@@ -110,7 +110,7 @@ async def _titles(found: "Sessions", chains: Iterable["Chain"]) -> dict[str, str
 
     firsts = [chain.first for chain in chains]
     unnamed = [first for first in firsts if not is_named_by_person(first) and first.cause != "fork"]
-    abouts = await Abouts(found.engine.store).of(found.scope, unnamed)
+    abouts = await Abouts(found.engine).of(found.scope, unnamed)
     return {branch: about.title for branch, about in abouts.items()}
 
 

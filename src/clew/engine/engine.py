@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew import events
 from clew.catalog.usage import spent
-from clew.core.items import Frame, Node, Scope
+from clew.core.items import Digests, Frame, Node, Scope
 from clew.core.limits import Budget
 from clew.core.threads import in_thread
 from clew.core.view import View
@@ -81,9 +81,9 @@ class Engine:
             raise BadRequest(f"{names}: cannot be changed after the engine is created; use `variant` to create another")
         self._compactor.settings = settings
 
-    def variant(self, **changes: Any) -> "Engine":
-        """An engine over the same store and budget, with these settings changed."""
-        return Engine(self.store, self.budget, with_(self.settings, **changes))
+    def variant(self, budget: Budget | Budgeting | None = None, **changes: Any) -> "Engine":
+        """An engine over the same store, with these settings changed, and with another budget if one is given."""
+        return Engine(self.store, budget or self.budget, with_(self.settings, **changes))
 
     async def prepare(self, request: Request | Addition) -> View:
         """The view to send instead of the request's own history. Raises `OverBudget` if frame and pins do not fit."""
@@ -229,10 +229,26 @@ class Engine:
 
         return await self._turns.compact(view, act, method, "handoff")
 
-    async def close(self) -> None:
-        """End what goes on in the background; the store stays open, it is its owner's."""
+    async def close(self, store: bool = False) -> None:
+        """End what goes on in the background; the store stays open, unless it is to be closed, too."""
         await self._compactor.asking.close()
         await self._compactor.take_down()
+        if store:
+            await self.store.close()
+
+    def digests(self, scope: Scope) -> Digests:
+        """The digests of one scope."""
+        return self._turns.digests(scope)
+
+    async def named(self, scope: Scope, session: str) -> str | None:
+        """The newest branch of a session's name."""
+        return await self.store.session(scope, session)
+
+    async def history(self, scope: Scope, branch: str, until: int | None = None) -> list[Node]:
+        """All that was said on a branch, until an event, in view or not."""
+        places = (await self.store.load(scope, branch, until)).said
+        nodes = await self.store.nodes(scope, [place.id for place in places])
+        return [nodes[place.id] for place in places]
 
     async def expected(self, view: View) -> int:
         """How many tokens the provider will count in a view."""
@@ -249,6 +265,8 @@ class Engine:
 
     async def target(self, view: View) -> Target:
         """What a view is to fit, as its branch's last call did."""
+        if not view.branch:
+            return await self.limits.target(view.scope, view.frame)
         branch = self._turns.branches.newest(view)
         trace = branch.trace if branch else await self.store.load(view.scope, view.branch, view.seq)
         return await self.limits.target_as_called(view.scope, view.frame, trace)

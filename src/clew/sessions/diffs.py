@@ -102,8 +102,8 @@ async def _compared(
     limit: int | None,
 ) -> Diff:
     """A view beside what some edits make of it."""
-    target = await engine.target(after)
-    was, now = await engine.expected(before), await engine.expected(after)
+    target, was = await engine.target(after), await engine.expected(before)
+    now = round(target.size(after).tokens * was / max(1, target.size(before).tokens))
     after = await engine.with_originals(after)
     covered = await engine.covered(after)
     stay = {n.id for n in after.nodes}

@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from clew.catalog.cost import cost
 from clew.catalog.usage import Spent
-from clew.core.items import Digests, Scope
+from clew.core.items import Scope
 from clew.core.threads import LONG, in_thread_if
 from clew.core.view import View
 from clew.engine.engine import Engine
@@ -99,12 +99,10 @@ async def _counted(
     engine: Engine, scope: Scope, branch: str, calls: Sequence[Call], items: int
 ) -> tuple[list[int], int]:
     """The tokens of all that had been said at each call, and of the newest items in the end."""
-    trace = await engine.store.load(scope, branch)
-    nodes = await engine.store.nodes(scope, [place.id for place in trace.said])
-    frame = await engine.store.frame(scope, trace.frame)
+    nodes, frame = await engine.history(scope, branch), await engine.store.frame(scope, calls[-1].frame)
     target, size = await engine.limits.target(scope, frame), ProviderSize()
     await engine.limits.weigh(scope, size, target, frame)
-    view = View(frame, tuple(nodes[place.id] for place in trace.said), Digests(engine.store.secret, scope))
+    view = View(frame, tuple(nodes), engine.digests(scope))
 
     def counted() -> tuple[float, list[float]]:
         rate = size.expected(view) / max(1, target.size(view).tokens)  # of the provider's tokens to ours

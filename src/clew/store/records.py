@@ -202,6 +202,11 @@ class Session:
     tags: tuple[str, ...] = ()  # of its branch
     archived: float | None = None
 
+    @property
+    def is_folded(self) -> bool:
+        """Whether it began with a compaction, or with its agent's summary, that was not taken back."""
+        return self.cause in ("compaction", "handoff") and not self.undone
+
 
 class StoreState(NamedTuple):
     """How far a scope, or a branch, has come: another one once anything has changed."""

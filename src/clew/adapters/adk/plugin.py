@@ -82,9 +82,7 @@ class ClewPlugin(BasePlugin):
         engine = self.__dict__.pop("engine", None)
         self._threads.clear()
         if engine is not None:
-            await cross(engine.close())
-            if engine is not self._where:
-                await cross(engine.store.close())
+            await cross(engine.close(store=engine is not self._where))
 
     async def before_model_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest

@@ -73,9 +73,7 @@ class ClewProvider(ContextProvider):
         """Let go of a store that was opened for a path; the next run would open it again."""
         engine = self.__dict__.pop("engine", None)
         if engine is not None:
-            await cross(engine.close())
-            if engine is not self._where:
-                await cross(engine.store.close())
+            await cross(engine.close(store=engine is not self._where))
 
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]

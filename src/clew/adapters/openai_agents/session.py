@@ -79,8 +79,7 @@ class ClewSession:
     def close(self) -> None:
         """Let go of a store that was opened for a path."""
         if "controller" in self.__dict__ and not isinstance(self._where, Engine):
-            run(self.controller.engine.close())
-            run(self.controller.engine.store.close())
+            run(self.controller.engine.close(store=True))
         self.__dict__.pop("controller", None)
 
     # What the SDK asks of a session.

@@ -89,9 +89,7 @@ class ClewCapability(AbstractCapability[AgentDepsT]):
         """Let go of a store that was opened for a path; the next run would open it again."""
         engine = self.__dict__.pop("engine", None)
         if engine is not None:
-            await cross(engine.close())
-            if engine is not self._where:
-                await cross(engine.store.close())
+            await cross(engine.close(store=engine is not self._where))
 
     async def wrap_run(self, ctx: RunContext[AgentDepsT], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
         """Find the conversation of a run, and have its last answer in the log, too."""
