@@ -76,11 +76,8 @@ async def save_summary(chat: "Chat", typed: str) -> None:
 
 async def undo(chat: "Chat", typed: str) -> None:
     """Take back the newest compaction."""
-    await (await chat.backend.idle()).undo()
-    filling = await chat.backend.filling()
-    assert filling is not None, "there is a view"
-    sizes = f"{filling.window.sent:,} tokens in a window of {filling.window.full.window:,}"
-    chat.say(f"Compaction undone: {sizes}. All is in view again.")
+    done = await (await chat.backend.idle()).undo()
+    chat.say(f"Compaction undone: {done.before:,} → {done.after:,} tokens of {done.limit:,}.")
 
 
 async def lineage(chat: "Chat", typed: str) -> None:
