@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from clew.core.items import Digests
-from clew.steps.chapters.vouch import NOT_FOUND, Vouched, Vouching
+from clew.steps.chapters.vouch import Vouched, Vouching
+from clew.steps.worklog.blocks import NOT_FOUND
 from clew.wire import decode
 
 FORMAT = "openai_chat"

@@ -39,10 +39,9 @@ ODD_HEADERS = [
 HEADER_NAMES = (
     "x-clew-session x-clew-parent x-clew-method x-session-id session-id thread-id session_id x-openai-subagent accept "
     "x-claude-code-session-id x-claude-code-agent-id x-codex-turn-metadata anthropic-version anthropic-beta user-agent "
-    "x-headroom-bypass content-type accept-encoding content-language cookie te trailer upgrade"
+    "content-type accept-encoding content-language cookie te trailer upgrade"
 ).split()
 EXTRA = {
-    "/v1/compress": {"model": "gpt-5", "messages": [{"role": "tool", "tool_call_id": "a", "content": "row\n" * 9_000}]},
     "/v1/responses/compact": {"model": "gpt-5", "input": [{"role": "user", "content": "sum up"}]},
     "/v1/messages/count_tokens": {"model": "claude-sonnet-4-5", "messages": [{"role": "user", "content": "hi"}]},
     "/v1/responses/input_tokens": {"model": "gpt-5", "input": "hi"},
@@ -176,8 +175,8 @@ def moved(random: Random, asked: FuzzedRequest) -> None:
     path = asked.path
     asked.path = random.choice(
         [f"/v1{path}", path.removeprefix("/v1"), f"{path}/", f"/{path}", f"{path}?alt=sse", f"{path}?key=%ff&a=b;c",
-         path.replace("m", "%6d"), f"/x/..{path}", f"{path}%00", f"{path}:", "/v1/retrieve/0123456789abcdef", "*",
-         "@x/v1", f"http://evil.example{path}", "/v1/models/x", f"/{'a' * 9_000}", "/v1/compress",
+         path.replace("m", "%6d"), f"/x/..{path}", f"{path}%00", f"{path}:", "*",
+         "@x/v1", f"http://evil.example{path}", "/v1/models/x", f"/{'a' * 9_000}",
          "/v1beta/models/:generateContent"]
     )  # fmt: skip
 

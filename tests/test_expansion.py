@@ -11,6 +11,7 @@ from clew.core.view import fold, originals
 from clew.engine.settings import Settings
 from clew.steps.expand import question, recalled, room
 from clew.testing import view_of
+from clew.text.answers import answers
 from clew.text.search import Index, texts
 from clew.tokens import counter_for
 from clew.tokens.target import Target
@@ -138,6 +139,37 @@ def test_what_was_said_comes_beside_what_tools_print_by_the_hundred() -> None:
     assert "Quillon" in note
     assert "harbour.master(" in note
     assert note.count("recall ") <= 3, "no text fills it alone"
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "said", "put"),
+    [
+        ("Where do we store the sessions?", "Where do we store sessions?", "In files.", "user: Where do we store sess"),
+        ("Where do we store the sessions?", "Where do we store sessions?", "Sessions lie in Redis.", "assistant ("),
+        ("Can you send invoice 7826-A?", "Can you send invoice 9917-B?", "Yes.", ""),
+        ("Can you send invoice 7826-A?", "Can you send invoice 9917-B?", "Invoices go out on Mondays.", "assistant ("),
+        ("Which invoice did I mean?", "Can you send invoice 7826-A?", "Of course, it is on its way.", "7826-A"),
+        (
+            "When is the dentist there?",
+            "Is the dentist there on Monday? He is the tall one.",
+            "Ask him, dentists vary.",
+            "tall",
+        ),
+    ],
+    ids=["a bare answer", "an answer", "another one", "another's answer", "what it names", "what stands beside it"],
+)
+def test_an_earlier_question_is_put_there_only_where_it_says_something(
+    now: str, then: str, said: str, put: str
+) -> None:
+    view = view_of({"model": "gpt-4o", "messages": [asks(then), {"role": "assistant", "content": said}, asks(now)]})
+    before = folded(view, 0, 2)
+    found = [n for n in view.nodes if n.id not in {m.id for m in before.nodes}]
+    asked = question(before)
+    assert asked
+    told = notes(recalled(before, WIDE, asked, Index(texts(found), answers(found)), 500))
+    assert bool(told) == bool(put)
+    assert all(put in note for note in told)
+    assert any(then in note for note in told) == (put not in ("", "assistant ("))
 
 
 def test_what_a_client_wrote_into_a_result_is_no_part_of_it() -> None:

@@ -416,7 +416,7 @@ def masked(message: dict[str, Any], path: str = "/tmp/tool_output.txt") -> dict[
 
 @pytest.mark.parametrize("tool", ["run_shell_command", "read_file"])
 @pytest.mark.parametrize(
-    "id", ["__synth_3f0c9f0e-6a52-4e0c-9b1c-2d5f7a0b8c11########0_1763451234567_", "_1763451234567_"]
+    "id", ["__synth_3f0c9f0e-6a52-4e0c-9b1c-2d5f7a0b8c11########0_1763451234567_", "_17634512345{n}7_"]
 )
 async def test_a_session_whose_old_outputs_gemini_cli_masked_and_whose_first_words_it_lost_is_the_same(
     tool: str, id: str
@@ -424,7 +424,7 @@ async def test_a_session_whose_old_outputs_gemini_cli_masked_and_whose_first_wor
     path = "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse"
 
     def ran(n: int, resumed: bool) -> list[dict[str, Any]]:
-        written = json.dumps(gemini_ran(n, resumed)).replace(f'"run_{n}"', f'"{tool}{id}{n}"')
+        written = json.dumps(gemini_ran(n, resumed)).replace(f'"run_{n}"', f'"{tool}{id.format(n=n)}{n}"')
         return list(json.loads(written.replace('"run_shell_command"', f'"{tool}"')))
 
     with serving() as served:
@@ -440,6 +440,31 @@ async def test_a_session_whose_old_outputs_gemini_cli_masked_and_whose_first_wor
         sent = json.dumps(served.provider.heard[-1].body)
         assert "a call that is not here" not in sent
         assert len({s.branch for s in await served.gateway.engine.store.sessions("default")}) == 1
+
+
+@pytest.mark.parametrize("left", ["the ends", "other words"])
+async def test_calls_of_one_moment_do_not_make_two_sessions_one(left: str) -> None:
+    """Two that are begun together may get their first answers, with several calls, in the same millisecond."""
+    path = "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse"
+
+    def history(whose: str) -> list[dict[str, Any]]:
+        ran = [json.loads(json.dumps(gemini_ran(n, False)).replace("run_", "sh_1763451234567_")) for n in range(6)]
+        parts = [[part for said in ran for part in said[at]["parts"]] for at in (0, 1)]
+        for part in parts[1] if whose else []:
+            lines = part["functionResponse"]["response"]["output"].split("\n")
+            part["functionResponse"]["response"]["output"] = "\n".join([*lines[:150], whose, *lines[150:]])
+        asked = [user("Build the amber parts"), {"role": "model", "parts": parts[0]}]
+        return [*asked, {"role": "user", "parts": parts[1]}, {"role": "model", "parts": [{"text": "Built."}]}]
+
+    with serving() as served:
+        served.ask(path, gemini_body([*history("alpha"), user("Go on")]))
+        other = history("beta")
+        other[2] = masked(other[2])
+        if left == "other words":
+            back = other[2]["parts"][3]["functionResponse"]
+            back["response"] = {"output": "Something else was printed here."}
+        served.ask(path, gemini_body([*other, user("Go on")]))
+        assert len({s.branch for s in await served.gateway.engine.store.sessions("default")}) == 2
 
 
 def said(role: str, text: str) -> dict[str, Any]:

@@ -15,8 +15,9 @@ from clew.engine.settings import Settings
 from clew.facts.sheets import voice_of
 from clew.steps import PRESETS, ClearResults, repair
 from clew.steps.chapters.by_model import ByModel
-from clew.steps.chapters.vouch import BY_TOOLS, NOT_FOUND, Vouching
+from clew.steps.chapters.vouch import Vouching
 from clew.steps.chapters.with_chapters import WithChapters
+from clew.steps.worklog.blocks import BY_TOOLS, NOT_FOUND
 from clew.steps.worklog.standing import STANDING_HEADING
 from clew.steps.worklog.writing import summary
 from clew.testing import ScriptedModel, view_of

@@ -56,7 +56,8 @@ async def test_a_store_can_be_told_to_have_little_patience(place: str) -> None:
     store = open_store(place, patience=0.3)
     with locked(place), pytest.raises(StoreError, match=LOCKED):
         await said(store, 1)
-    assert await said(store, 1)
+    with patience(60):  # on a busy machine
+        assert await said(store, 1)
     await store.close()
 
 

@@ -346,5 +346,5 @@ async def test_after_a_fold_a_provider_that_caches_at_marks_still_has_the_older_
         log = log_in(view)
         cache.write(blocks)
         messages.append({"role": "assistant", "content": f"Part {n} is done, it took {n} ms."})
-    assert len(kept) >= 5
+    assert len(kept) >= 4
     assert all(kept[1:]), "the first may come before there were two blocks"

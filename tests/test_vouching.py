@@ -5,7 +5,8 @@ import json
 import pytest
 
 from clew.core.items import Digests, Item
-from clew.steps.chapters.vouch import BY_TOOLS, NOT_FOUND, Vouched, Vouching
+from clew.steps.chapters.vouch import Vouched, Vouching
+from clew.steps.worklog.blocks import BY_TOOLS, NOT_FOUND
 
 
 def user(text: str) -> Item:

@@ -124,7 +124,7 @@ class World:
         await self.stop()
         plan = self.plan
         kinds = ("anthropic", "openai", "gemini")
-        known = [Upstream(kind, kind, self.upstream.url, "key", edits=False) for kind in kinds]
+        known = [Upstream(kind, kind, self.upstream.url, "key") for kind in kinds]
         settings = GatewaySettings(plan.compaction, plan.tools, keys={key: name for name, key in self.scopes.items()})
         for n, way in enumerate(plan.ways):
             store = self.stores[n % len(self.stores)]

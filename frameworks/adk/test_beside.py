@@ -8,7 +8,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from frameworks.adk.talking import read, reading, runner, talk
+from frameworks.adk.talking import runner, talk
+from frameworks.reading import read, reading
 from google.adk.apps.app import EventsCompactionConfig
 from google.adk.plugins.context_filter_plugin import ContextFilterPlugin
 from google.genai.errors import ClientError

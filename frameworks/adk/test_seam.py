@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from frameworks.adk.talking import TURNS, read, reading, runner, say, talk
+from frameworks.adk.talking import runner, say, talk
+from frameworks.reading import TURNS, read, reading
 from google.adk.agents.run_config import RunConfig, StreamingMode
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.tools.agent_tool import AgentTool

@@ -1,24 +1,8 @@
-"""What agents and models say here."""
+"""Turns of a conversation."""
 
-from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Any
 
-from clew.testing import Answer, Call
-
-TURNS = 9
-
-
-def read(path: Annotated[str, "Which file"]) -> str:
-    """Read a file."""
-    number = int(path.removeprefix("part_").removesuffix(".py"))
-    return "\n".join([f"KEY_{number} = {number * 4711}", *(f"{path} line {n} of no interest" for n in range(60))])
-
-
-def reading(turns: int = TURNS) -> Iterator[Answer]:
-    """A model that reads two files at once in each turn."""
-    for n in range(0, 2 * turns, 2):
-        yield Answer(calls=(Call("read", {"path": f"part_{n}.py"}), Call("read", {"path": f"part_{n + 1}.py"})))
-        yield Answer(f"Read parts {n} and {n + 1}.")
+from frameworks.reading import TURNS
 
 
 async def talk(agent: Any, session: Any, turns: int = TURNS, stream: bool = False) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 from agent_framework import AgentSession, ContextWindowCompactionStrategy
 from agent_framework.exceptions import ChatClientException
-from frameworks.agent_framework.talking import read, reading, talk
+from frameworks.agent_framework.talking import talk
+from frameworks.reading import read, reading
 
 from clew import Engine
 from clew.adapters.agent_framework import ClewCompactionStrategy, ClewProvider

@@ -11,7 +11,8 @@ import pytest
 from agent_framework import AgentSession, Content, Message
 from agent_framework.exceptions import ChatClientException
 from agent_framework.openai import OpenAIChatClient
-from frameworks.agent_framework.talking import TURNS, read, reading, talk
+from frameworks.agent_framework.talking import talk
+from frameworks.reading import TURNS, read, reading
 from pydantic import BaseModel
 
 from clew import Engine, Sessions, SQLite

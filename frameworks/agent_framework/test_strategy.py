@@ -12,7 +12,8 @@ from agent_framework import (
     Message,
     apply_compaction,
 )
-from frameworks.agent_framework.talking import TURNS, read, reading, talk
+from frameworks.agent_framework.talking import talk
+from frameworks.reading import TURNS, read, reading
 
 from clew import Engine
 from clew.adapters.agent_framework import ClewCompactionStrategy

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from agents import Agent, OpenAIProvider, RunConfig, Runner, SQLiteSession, function_tool
 from agents.extensions import ToolOutputTrimmer
 from agents.memory import OpenAIResponsesCompactionSession
-from frameworks.openai_agents.talking import WINDOW, is_result
+from frameworks.openai_agents.talking import is_result
+from frameworks.reading import WINDOW
 from openai import AsyncOpenAI
 
 from clew import Engine

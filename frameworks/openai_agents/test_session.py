@@ -11,9 +11,7 @@ from agents.memory import Session
 from frameworks.openai_agents.talking import (
     ROWS,
     TURNS,
-    WINDOW,
     awaited,
-    contents,
     dump,
     is_result,
     names,
@@ -22,6 +20,7 @@ from frameworks.openai_agents.talking import (
     said,
     streamed,
 )
+from frameworks.reading import WINDOW, contents
 from pydantic import BaseModel
 
 from clew import Budget, Engine, Sessions, SQLite, run
@@ -62,7 +61,7 @@ async def test_an_agent_far_past_the_window_fits(
     assert len(provider.heard) == 2 * TURNS  # none was refused
     items = await session.get_items()
     assert len(items) == 6 * TURNS  # the SDK's session has all of them
-    assert contents("part_0.py") in str([item.get("output") for item in items]).replace("\\n", "\n")
+    assert contents("part_0.py", 110) in str([item.get("output") for item in items]).replace("\\n", "\n")
     assert len(said(provider.heard[-1].body)) < 6 * TURNS
     assert names(provider.heard[-1].body) == ["read", *LOOKING]
     told = [event.input for event in heard if isinstance(event, Observed)]
@@ -71,7 +70,7 @@ async def test_an_agent_far_past_the_window_fits(
     assert {session.name for session in every} == {"parts"}
     assert len({session.branch for session in every}) == 1
     everything = said_in(engine, "parts")
-    assert contents("part_0.py") in everything
+    assert contents("part_0.py", 110) in everything
     assert everything.count("Both are read.") == TURNS  # the last answer, too
 
 

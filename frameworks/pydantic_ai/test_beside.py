@@ -7,7 +7,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from frameworks.pydantic_ai.talking import read, reading, talk
+from frameworks.pydantic_ai.talking import talk
+from frameworks.reading import read, reading
 from pydantic_ai.capabilities import ProcessHistory
 from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import ModelMessage

@@ -4,7 +4,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from frameworks.pydantic_ai.talking import TURNS, read, reading, talk
+from frameworks.pydantic_ai.talking import talk
+from frameworks.reading import TURNS, read, reading
 from pydantic_ai import Agent
 
 from clew import Engine, Sessions

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from frameworks.pydantic_ai.talking import TURNS, read, reading, talk
+from frameworks.pydantic_ai.talking import talk
+from frameworks.reading import TURNS, read, reading
 from pydantic import BaseModel
 from pydantic_ai import BinaryContent, RunContext
 from pydantic_ai.exceptions import ModelHTTPError

@@ -1,12 +1,13 @@
-"""Whatever a user hands over as a model, as one that clew can ask for notes."""
+"""Whatever a user hands over as a model, as one that clew can ask."""
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from clew import llm as models
-from clew.adapters.hosted import Hosted
+from clew.adapters.hosted import Hosted, asked_here
 from clew.errors import BadRequest
 from clew.llm import replies, requests
 from clew.steps.chapters.model import Model, Prompt, Reply
@@ -26,7 +27,7 @@ def askable(llm: Any, name: str | None = None) -> Model:
         if callable(ask := _found(llm, way)):
             own = str(getattr(llm, "model", "") or getattr(llm, "__name__", type(llm).__name__))
             known = name if name and reads is _completion else own
-            return Hosted(known, _asked(ask, reads, known))
+            return Hosted(known, asked_here(partial(reads, ask, known)))
     raise BadRequest(f"llm: {type(llm).__name__} is not a model name, a client, or a function of a text")
 
 
@@ -36,19 +37,19 @@ def _found(llm: Any, way: str) -> Any:
     return llm
 
 
-async def _completion(ask: Callable[..., Any], prompt: Prompt, name: str) -> Reply:
+async def _completion(ask: Callable[..., Any], name: str, prompt: Prompt) -> Reply:
     """Of a client that speaks OpenAI's Chat Completions."""
     answer = await _given(ask, **requests.chat(prompt, name))
     return replies.read(answer if isinstance(answer, dict) else answer.model_dump(), replies.chat)
 
 
-async def _response(ask: Callable[..., Any], prompt: Prompt, _: str) -> Reply:
+async def _response(ask: Callable[..., Any], _: str, prompt: Prompt) -> Reply:
     """Of a framework's model that builds its requests itself; it prints and streams unless it is told not to."""
     quiet = {"verbose": False, "stream": False, "max_tokens": prompt.max_tokens}
     return Reply(str(await _given(ask, prompt=prompt.text, system_prompt=prompt.system, **quiet)))
 
 
-async def _text(ask: Callable[..., Any], prompt: Prompt, _: str) -> Reply:
+async def _text(ask: Callable[..., Any], _: str, prompt: Prompt) -> Reply:
     answer = await _given(ask, f"{prompt.system}\n\n{prompt.text}".strip())
     return Reply(answer if isinstance(answer, str) else "")
 
@@ -60,15 +61,3 @@ async def _given(ask: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """What a function gives back, whether it blocks or is awaited."""
     answer = await asyncio.to_thread(ask, *args, **kwargs)
     return await answer if inspect.isawaitable(answer) else answer
-
-
-def _asked(
-    ask: Callable[..., Any], reads: Callable[..., Coroutine[Any, Any, Reply]], name: str
-) -> Callable[[Prompt], Coroutine[Any, Any, Reply]]:
-    home = asyncio.get_running_loop()  # the connections of a client belong to it
-
-    async def asked(prompt: Prompt) -> Reply:
-        work = asyncio.run_coroutine_threadsafe(reads(ask, prompt, name), home)
-        return await asyncio.wrap_future(work)
-
-    return asked

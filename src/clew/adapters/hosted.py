@@ -1,13 +1,18 @@
-"""A model that a framework already talks to, as one that writes notes for clew."""
+"""A model that a framework already talks to, as one that writes chapters."""
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from contextvars import copy_context
 from dataclasses import dataclass
+from typing import Any
 
 from clew import catalog
+from clew.core.bridge import on_loop
 from clew.errors import ModelError
 from clew.llm.remote import fault_of
 from clew.steps.chapters.model import Prompt, Reply
 
+CHAPTER = "clew chapter"  # the name under which callbacks and traces of a framework see a question
 ERROR_CHARACTERS = 300  # characters of what an error says
 
 
@@ -34,3 +39,16 @@ class Hosted:
             raise ModelError(
                 f"{self.name}: {said}", fault_of(status if isinstance(status, int) else 0, error)
             ) from None
+
+
+def asked_here(ask: Callable[[Prompt], Coroutine[Any, Any, Reply]]) -> Callable[[Prompt], Awaitable[Reply]]:
+    """The same, asked on the event loop and in the context of whoever calls this: connections and traces are theirs."""
+    home, context = asyncio.get_running_loop(), copy_context()
+
+    async def there(prompt: Prompt) -> Reply:
+        return await home.create_task(ask(prompt), context=context)
+
+    async def asked(prompt: Prompt) -> Reply:
+        return await on_loop(home, there(prompt))
+
+    return asked

@@ -27,6 +27,8 @@ _MOST = 10**12  # tokens: more is no report
 
 def spent(usage: Any) -> Spent:
     """Read a usage report: a mapping or an SDK's object, of any provider we speak to."""
+    if isinstance(usage, Spent):
+        return usage
     given = _mapping(usage)
     if "promptTokenCount" in given or "prompt_token_count" in given:  # Gemini: the prompt includes what was cached
         output = _first(given, "candidatesTokenCount", "candidates_token_count")

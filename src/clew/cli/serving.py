@@ -217,7 +217,7 @@ def upstreams(config: "Config") -> "list[Upstream]":
         if own.compacts and own.kind != "anthropic":
             raise BadConfig(f"gateway.upstreams.{name}.compacts: only an upstream of the kind anthropic compacts")
         url, models = own.url or HOMES[own.kind], tuple(own.models)
-        found.append(Upstream(name, own.kind, url, key, models, own.edits, own.compacts))
+        found.append(Upstream(name, own.kind, url, key, models, own.compacts))
     return [*found, *from_environment(here().env)]
 
 

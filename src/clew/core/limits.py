@@ -78,7 +78,12 @@ class Budget:
         """Of the room: where compaction stops."""
         if self.low is not None:
             return self.low
-        return min(LOW_SMALL if self.window < SMALL or not self.paid else LOW, self.upper)
+        return min(LOW_SMALL if self.is_small else LOW, self.upper)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether what is in view counts more than what is paid for it."""
+        return self.window < SMALL or not self.paid
 
     def kept_free(self, answer: int = 0, frame: int = 0, taken: int | None = None) -> int:
         """Tokens for the answer: the user's word, else what answers have `taken`, else 8,192 or a quarter of a small

@@ -26,6 +26,7 @@ from clew.steps.handoff import Handoff
 from clew.steps.protocol import Step
 from clew.steps.sealed import asks_to_compact
 from clew.steps.summarize import aims, briefed, reads
+from clew.steps.worklog.fold import ChapterStretch
 from clew.store.protocol import Store
 from clew.store.records import Cause, Method
 from clew.tokens.target import Target
@@ -190,7 +191,18 @@ class Compactor:
         would = await briefed(self.settings.step, chapters=chapters)(view, near)
         if not any("coverage" in edit.evidence for edit in would.edits[len(view.edits) :]):
             return None  # it will fit without a fold
-        return want._replace(view=with_(view, scope=scope, branch=branch.trace.branch))
+        return await self._with_read(scope, want._replace(view=with_(view, scope=scope, branch=branch.trace.branch)))
+
+    async def _with_read(self, scope: Scope, want: Wanted) -> Wanted:
+        """What is wanted, with what stands behind blocks that are to be told anew."""
+        asked, made = list[ChapterStretch](), want.view.edits.made
+        for one in want.asked:
+            if one.told:
+                ids = originals([node.id for node in one.nodes], made)
+                nodes = await self._store.nodes(scope, ids)
+                one = one._replace(nodes=tuple(nodes[id] for id in ids if id in nodes))
+            asked.append(one)
+        return want._replace(asked=tuple(asked))
 
     def _has_much_new(self, branch: Branch, view: View, bounds: Target) -> bool:
         """Whether enough was said for a model to be asked again: few questions about much cost less than many."""
@@ -286,7 +298,7 @@ class Compactor:
         chapters = () if focus else self.chapters(scope, branch)
         if want := await in_thread(lambda: wanted(*aims(self.settings.step, view, aimed), chapters, author.size)):
             # The agent's own model has the view in its cache.
-            written = await written_of(author, want, focus, view)
+            written = await written_of(author, await self._with_read(scope, want), focus, view)
             await self.asking.keep(_key(scope, branch), written)
             self.asking.tell(_key(scope, branch), view.seq, written)
 

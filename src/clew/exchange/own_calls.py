@@ -10,7 +10,7 @@ from clew.agent.results import CallResult, Outcome, messages
 from clew.core.items import Frame, Item
 from clew.errors import BadRequest
 from clew.exchange.asides import AnswerAside, Asides, WovenHistory, leads, marks
-from clew.exchange.thread import Thread, warn
+from clew.exchange.thread import Thread, answered
 from clew.llm.streaming import Spoken, ToolCall
 from clew.recognition.agents import same_instructions
 
@@ -143,11 +143,7 @@ class OwnCalls:
         free = {m.get("call_id") for m in spoken.messages if m.get("type") == FREE_CALL} if spoken else set()
         results = []
         for call in calls:
-            try:
-                came = await self._work(self._thread.answer(call.name, call.arguments or {}))
-            except Exception as error:
-                warn(f"clew could not answer a call of {call.name}", error)
-                came = Outcome("Error: recall is unavailable right now; continue without it", failed=True)
+            came = await self._work(answered(self._thread, call.name, call.arguments or {}))
             results.append(CallResult(call.id, call.name, *came))
         told = messages(results, self._format)
         return self._items([{**m, "type": f"{FREE_CALL}_output"} if m.get("call_id") in free else m for m in told])

@@ -20,6 +20,7 @@ from clew.steps.chapters.by_model import ByModel
 from clew.store.places import open_store
 from clew.store.records import Origin
 
+UNAVAILABLE = Outcome("Error: recall is unavailable right now; continue without it", failed=True)
 LONGEST_REASON = 300  # characters: an error may say what it found instead
 
 _LOGGER = logging.getLogger("clew")
@@ -46,6 +47,16 @@ async def best(work: Awaitable[T], otherwise: T) -> T:
     except Exception as error:
         warn("clew failed; the original request is sent unchanged", error)
         return otherwise
+
+
+async def answered(thread: "Thread | None", name: str, given: Mapping[str, Any]) -> Outcome:
+    """What one of clew's tools gives back to the agent, even where clew itself fails."""
+    try:
+        if thread is not None:
+            return await thread.answer(name, given)
+    except Exception as error:
+        warn(f"clew could not answer a call of {name}", error)
+    return UNAVAILABLE
 
 
 def warn(what: str, error: Exception) -> None:

@@ -15,11 +15,9 @@ from clew.exchange.thread import warn
 from clew.gateway import faults
 from clew.gateway.calls import ModelCalls
 from clew.gateway.client_keys import ClientKeys
-from clew.gateway.compressing import COMPRESS, RETRIEVE, Compressions
 from clew.gateway.counting import counted
 from clew.gateway.http import GatewayReply, GatewayRequest, Gone, Receive, Refused, Send, json_reply
 from clew.gateway.line import Outgoing, UpstreamLine, client
-from clew.gateway.managing import managed, without_betas
 from clew.gateway.metrics import Metrics
 from clew.gateway.native import UpstreamCompactor
 from clew.gateway.own_hosts import OwnHosts, check_one_host
@@ -51,7 +49,6 @@ class Gateway:
         self.settings = settings or GatewaySettings()
         self.metrics = metrics or Metrics()
         self._calls = ModelCalls(engine, upstreams, self.settings, self.metrics, when, how)
-        self._compressions = Compressions(engine)
         self._keys, self._hosts = ClientKeys(self.settings.keys), OwnHosts(self.settings.hosts)
         self._minutes: Recent[str, tuple[float, float]] = Recent(4_096)
         self._http: aiohttp.ClientSession | None = None
@@ -159,12 +156,8 @@ class Gateway:
         return None
 
     def _handler(self, asked: GatewayRequest) -> Callable[[GatewayRequest, str], Awaitable[GatewayReply]]:
-        if asked.method == "GET" and asked.path.startswith(RETRIEVE):
-            return self._compressions.retrieve
         if asked.method != "POST":
             return self._pass
-        if asked.path == COMPRESS:
-            return self._compressions.compress
         call = api_call(asked.path)
         if call is None or (call.act != "count" and self._keys and not only_talks(asked.method, asked.path)):
             return self._pass
@@ -202,9 +195,6 @@ class Gateway:
         else:
             headers, target = upstream.headers(asked.pairs, own_keys), asked.target(own_keys)
         line, content = UpstreamLine(self._http, asked), await asked.body()
-        if (call := api_call(asked.path)) and call.act == "count" and not upstream.edits:
-            wanted = managed(content)
-            content, headers = wanted.raw if wanted else content, without_betas(headers)
         answered = await line.send(Outgoing(upstream, asked.method, target, headers, content))
         if asked.method == "HEAD":
             return line.answered(answered, await line.read(answered))

@@ -1,7 +1,6 @@
 """A call of a model, from a client to its provider and back."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from time import perf_counter
 
@@ -20,12 +19,10 @@ from clew.exchange.gemini import with_model
 from clew.exchange.thread import warn
 from clew.gateway import own_answers, usage
 from clew.gateway.compacting import Beside, Compactions, in_form
-from clew.gateway.degraded import WAITING, SpareEngine
+from clew.gateway.degraded import WAITING, SparedThread, SpareEngine
 from clew.gateway.hidden import HiddenAsides
 from clew.gateway.http import GatewayReply, GatewayRequest, Refused
 from clew.gateway.line import GeminiUpstreamLine, Outgoing, UpstreamLine
-from clew.gateway.managed_answers import telling
-from clew.gateway.managing import ManagedRequest, ManagedThread, applied_edits, managed, without_betas
 from clew.gateway.methods import METHOD_HEADER, ConversationMethods
 from clew.gateway.metrics import Metrics
 from clew.gateway.native import compacted_by, with_beta
@@ -78,13 +75,6 @@ class ModelCalls:
         who = speaker(asked, raw)
         line = GeminiUpstreamLine(http, asked, call.model) if call.model else UpstreamLine(http, asked)
         outgoing = self._outgoing(asked, call, given, raw)
-        wanted = None
-        if call.format == "anthropic" and not outgoing.upstream.edits and (wanted := managed(raw)):
-            wanted = await self._summed_up(scope, who, wanted)
-            if wanted.summary and wanted.compacting and wanted.compacting.pause:
-                return self._paused(wanted, wanted.summary)
-            given = wanted.raw
-            outgoing = replace(outgoing, content=given, headers=without_betas(outgoing.headers))
         try:
             with patience(0 if self.spare.is_resting else WAITING):
                 method = await self._methods.of(scope, who.name, asked.headers.get(METHOD_HEADER))
@@ -103,7 +93,7 @@ class ModelCalls:
         offers = method == "llm" or are_wanted(self._settings.tools, asked.headers, given)
         try:
             own = self._own(call, whose, given, outgoing, http)
-            return await self._fitted(call, whose, given, line, outgoing, wanted, offers, own)
+            return await self._fitted(call, whose, given, line, outgoing, offers, own)
         except NotATurn:
             pass
         # Rare, and read anew: what is new in it does not tell what it is about.
@@ -121,7 +111,6 @@ class ModelCalls:
         given: bytes,
         line: UpstreamLine,
         outgoing: Outgoing,
-        edited: ManagedRequest | None,
         offers: bool,
         own: ByModel | None,
     ) -> GatewayReply:
@@ -134,9 +123,8 @@ class ModelCalls:
         summing = list[SideRequest]()  # where clients compact as they like
         check = partial(_check_kept, summing) if self._settings.compaction == "pass" else _check
         by = outgoing.served
-        thread = ManagedThread(controller, whose.name, scope=whose.scope, origin=whose.origin, check=check, served=by)
+        thread = SparedThread(controller, whose.name, scope=whose.scope, origin=whose.origin, check=check, served=by)
         thread.own = own
-        thread.clearing = edited.clearing if edited else None
         thread.spare = None if self._settings.closed else self.spare
         caller = Caller(lambda _: None, lambda error: error, self._failed, refused=(SecretFound, NotATurn))
         exchange = Exchange(thread, asides, line, outgoing, call.format, body or given, caller)
@@ -147,8 +135,6 @@ class ModelCalls:
         sent = thread.last
         if self._settings.compaction == "answer" and sent and sent.view.edits and reply.status_code < 400:
             reply = usage.whole(reply, call.format, len(given) / max(1, len(rawjson.dumps(sent.body))))
-        if edited and edited.asks and reply.status_code < 400:
-            reply = telling(reply, applied_edits(sent.view) if sent else [], edited.summary)
         if sent and thread.is_spared:
             return own_answers.marked(reply, own_answers.DEGRADED)
         return reply if sent else own_answers.marked(reply)
@@ -224,30 +210,6 @@ class ModelCalls:
             return own_answers.responses([self.seals.sealed(scope, text)], frame.model, streamed, spent)
         alt = "sse" if "alt=sse" in asked.query else ""
         return own_answers.answer(in_form(text, side), call.format, frame.model, streamed, spent, alt)
-
-    async def _summed_up(self, scope: Scope, who: NamedConversation, wanted: ManagedRequest) -> ManagedRequest:
-        """A request whose history was folded into a summary, where it asks for that and is long enough."""
-        if (asks := wanted.compacting) is None:
-            return wanted
-        try:
-            frame, items = wire.decode(wanted.body, "anthropic")
-            if side_request(frame, items):
-                return wanted
-            side = SideRequest("request", "item", len(items))
-            told = asks.instructions, asks.tokens
-            text = await self._compactions.summary(scope, who.name, side, frame, items, *told)
-        except Exception as error:
-            self._failed(error)
-            return wanted
-        if text is None:
-            return wanted
-        self._metrics.add("clew_compactions_answered_total", format="anthropic")
-        return replace(wanted, summary=text)
-
-    def _paused(self, wanted: ManagedRequest, text: str) -> GatewayReply:
-        model = str(wanted.body.get("model"))
-        spent = own_answers.TokensRead.of(wanted.raw, text, model, "anthropic")
-        return own_answers.compaction(text, model, bool(wanted.body.get("stream")), spent)
 
     async def compact(self, asked: GatewayRequest, scope: Scope) -> GatewayReply | None:
         """The answer to a client that has a history compacted, in one item; None where the provider must give it."""

@@ -110,20 +110,18 @@ class Compactions:
         frame: Frame,
         items: Sequence[Item],
         focus: str = "",
-        least: int = 0,
         kept: Collection[str] = (),
         words: str = "",
     ) -> str | None:
         """What was said, with more of what stands near `focus`, as the one who goes on from it needs it.
 
         The `words` of a model that was asked for it stand first, with a shorter part by code behind them; they become a
-        chapter. Nothing of the nodes that are `kept` beside it. None where nobody knows of what conversation, or where
-        it has no more than so many tokens.
+        chapter. Nothing of the nodes that are `kept` beside it. None where nobody knows of what conversation.
         """
         view, found = await self._view(scope, session, frame, items[: side.begins], _asked(side, items))
-        if view is None or (tokens := await self._engine.expected(view)) <= least:
+        if view is None:
             return None
-        await self._engine.limits.client_compacted(scope, view.frame, tokens)
+        await self._engine.limits.client_compacted(scope, view.frame, await self._engine.expected(view))
         window = (await self._engine.limits.target(scope, view.frame)).window
         below = found.below if found else None
         chapter = await self._chapter(view, words, frame.model) if words and not below else None

@@ -1,11 +1,17 @@
 """While the store cannot be read or written, requests are still made to fit, from memory."""
 
 import time
+from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import Any
 
-from clew.agent.control import ContextController
+from clew.agent.control import ContextController, SentBody
 from clew.core.own_tools import RECALL
 from clew.engine.engine import Engine
+from clew.errors import Conflict, StoreError
+from clew.exchange.thread import Thread, warn
 from clew.store.sqlite import SQLite
+from clew.store.waiting import patience
 
 WAITING = 2.0  # seconds for a store that somebody has locked: a person is waiting for the answer
 RESTING = 5.0  # seconds after a fault in which nobody waits for the store: it is tried, and that is all
@@ -53,3 +59,27 @@ class SpareEngine:
         made = ContextController(self._spare, offer=other.is_ours(RECALL), steer=False, tell=False)
         made.method = "auto"
         return made
+
+
+class SparedThread(Thread):
+    """A conversation that is fitted from memory where the store fails."""
+
+    spare: SpareEngine | None = None
+    is_spared = False  # the store failed
+
+    async def fit(self, body: Mapping[str, Any] | bytes, format: str | None = None) -> SentBody:
+        if self.spare is None:
+            return await super().fit(body, format)
+        resting = self.spare.is_resting
+        try:
+            with patience(0) if resting else nullcontext():
+                sent = await super().fit(body, format)
+            self.spare.works()
+            return sent
+        except StoreError as error:
+            if not resting:
+                warn("the store fails; requests are fitted from memory", error)
+            if not error.damage and not isinstance(error, Conflict):  # those may be of this conversation alone
+                self.spare.failed()
+        self.controller, self.origin, self.is_spared = self.spare.controller(self.controller), None, True
+        return await super().fit(body, format)

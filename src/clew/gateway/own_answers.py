@@ -7,7 +7,6 @@ from uuid import uuid4
 
 from clew.core import rawjson
 from clew.gateway.http import GatewayReply, json_reply, just
-from clew.gateway.managed_answers import compaction_events, telling
 from clew.tokens import counter_for
 
 Block = dict[str, Any]
@@ -47,13 +46,6 @@ def _sse(events: Iterator[tuple[str, Mapping[str, Any]]], end: bytes = b"") -> G
     ]
     headers = [("content-type", "text/event-stream; charset=utf-8"), ("cache-control", "no-cache")]
     return GatewayReply(200, headers, just(b"".join(parts) + end))
-
-
-def compaction(text: str, model: str, streamed: bool, spent: TokensRead) -> GatewayReply:
-    """What a client of Anthropic's gets that wants to look at a summary before it goes on."""
-    block: Block = {"type": "compaction", "content": text}
-    reply = _messages(block, compaction_events(text), "compaction", model, streamed, spent)
-    return telling(reply, [], None)
 
 
 def _text_events(text: str) -> list[Block]:

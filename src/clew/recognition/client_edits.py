@@ -82,17 +82,16 @@ def _is_told_apart(change: Change, was: Item, now: Item) -> bool:
     """
     if has_same_words(was, now):
         return True
-    return _has_own_id(change, now) if now.kind == "result" else change.is_proven
+    if now.kind != "result":
+        return change.is_proven
+    # Of one whose first and last words are left, the moment of its call is enough.
+    timed = now.call_id in change.called and _MOMENT.search(now.call_id) and not is_cleared(now.text)
+    return bool(timed) or _has_own_id(change, now)
 
 
 def _has_own_id(change: Change, result: Item) -> bool:
-    """Whether a result has an id that nobody counts up to: what its call calls may stand in it, as often as it does.
-
-    Of one whose first and last words are left, the moment of its call is enough, too.
-    """
+    """Whether a result has an id that nobody counts up to: what its call calls may stand in it, as often as it does."""
     called = change.called.get(result.call_id, set())
-    if called and _MOMENT.search(result.call_id) and not is_cleared(result.text):
-        return True
     return bool(called) and all(is_made_up(result.call_id, name) for name in called)
 
 
@@ -105,7 +104,8 @@ def _keeps_its_own(change: Change) -> bool:
     """Whether what is left is not what many have: not only files that everybody reads, nor how each one is greeted."""
     if change.is_proven:
         return True
-    if len({i.call_id for i in change.kept_calls if i and _MOMENT.search(i.call_id)}) > 1:
+    # One answer may have several calls of one moment, and so may the first answers of two that were begun together.
+    if len({found[0] for i in change.kept_calls if i and (found := _MOMENT.search(i.call_id))}) > 1:
         return True
     kept = [i for m in change.found if (i := change.new[m.new]) is not None and _spoke([i]) and i.kind == "text"]
     return sum(map(_counted, kept[1:])) >= ENOUGH

@@ -8,7 +8,7 @@ from clew.steps.clear import ClearBeside, ClearResults
 from clew.steps.dedupe import Dedupe
 from clew.steps.native import Native
 from clew.steps.offload import Arrivals, Offload
-from clew.steps.protocol import Pipeline, Step, When
+from clew.steps.protocol import Pipeline, Step, ToLimit, When
 from clew.steps.reasoning import ClearReasoning
 from clew.steps.repair import Repair, repair
 from clew.steps.summarize import MOST, Summarize
@@ -48,7 +48,7 @@ def _has_room(view: View, target: Target) -> bool:
 
 def _roomy(*steps: Step) -> Pipeline:
     """These steps where there is room for what they write; the last one always fits."""
-    return Pipeline(When(_has_room, Pipeline(*steps)), Trim())
+    return Pipeline(When(_has_room, Pipeline(*steps)), ToLimit(Trim()))
 
 
 def default(summary: int = MOST) -> Pipeline:

@@ -18,7 +18,7 @@ from clew.core.pointers import pointer
 from clew.core.view import Swap, View
 from clew.steps.worklog.wording import around, on_one_line, sentences, words
 from clew.text.excerpts import framed
-from clew.text.passages import asks
+from clew.text.passages import QUESTION_MARKS, asks
 from clew.text.search import Index, wording
 from clew.text.words import CHUNK, COMMON, QUESTION
 from clew.tokens.target import Target
@@ -173,6 +173,13 @@ def _passages(view: View, asked: Question, index: Index) -> Iterator[QuotedPassa
             continue
         lines = around(source.body, [line.text for line in passage.lines]).splitlines()
         new = [text for line in lines if _bare(line) not in told and (text := _unseen(line, seen))]
+        # An answer that has none of the words says nothing without its question.
+        leaning = about[i] != i and not any(t in bodies[i] for t in rare)
+        before = " ".join(line.text for line in index.passages[about[i]].lines) if leaning else ""
+        if leaning and not _is_worth(before, asked.text, leaned_on=True):
+            continue
+        if source.title == "user" and not any(_tells(s, asked.text) for line in new for s in sentences(line)):
+            continue
         told.update(map(_bare, lines))
         body = f"{on_one_line(' '.join(new)).lower()} {bodies[about[i]] if about[i] != i else ''}"
         if not new or not any(t in body for t in rare):
@@ -181,7 +188,25 @@ def _passages(view: View, asked: Question, index: Index) -> Iterator[QuotedPassa
             continue
         many[passage.text] += 1
         text = f"{source.title} ({pointer(source.id[:SHORT])}): {words(' '.join(new), PASSAGE_CHARACTERS)}"
-        yield QuotedPassage(is_voice, text, {source.id, source.call} - {""})
+        quotes = {source.id, source.call}
+        if leaning:
+            text = f"user: {words(before, PASSAGE_CHARACTERS)}\n{text}"
+            quotes.add(index.texts[index.passages[about[i]].text].id)
+        yield QuotedPassage(is_voice, text, quotes - {""})
+
+
+def _tells(sentence: str, now: str) -> bool:
+    """Whether a person's sentence is more than a question that sounds like this one: that was answered elsewhere."""
+    return not sentence.endswith(tuple(QUESTION_MARKS)) or _is_worth(sentence, now)
+
+
+def _is_worth(question: str, now: str, leaned_on: bool = False) -> bool:
+    """Whether an earlier question says anything to who asks now: of the things that it names, others than now.
+
+    Where its answer says nothing without it, that it is of the same things is enough.
+    """
+    then, wanted = ({c.lower() for c in CHUNK.findall(text) if not c.isalpha()} for text in (question, now))
+    return (not wanted or bool(then & wanted)) and (leaned_on or bool(then - wanted))
 
 
 def sought(text: str) -> str:

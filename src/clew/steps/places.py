@@ -10,10 +10,10 @@ from clew.core.items import Node
 from clew.core.limits import Size
 from clew.core.view import View
 from clew.steps.sealed import instructed, sealed, served
+from clew.steps.shares import BESIDE_NEWEST, FIRST, history, verbatim
 from clew.tokens.target import Target
 from clew.wire.rules.binding import binds
 
-HISTORY_SHARE = 0.25  # of what a goal leaves: a longer first exchange is history like any other, and so is an older end
 USER_SHARE = 0.5  # of what there is for a newest exchange that does not fit: what the user said has so much, at least
 CAME = 1 / 3  # of the room, for results that just came: larger ones become previews
 WRITTEN = 1 / 8  # of the room: a call that was just made is no longer
@@ -178,19 +178,23 @@ def beside(view: View, target: Target) -> Target:
         shorter |= {i for i in range(*arrived(view.nodes)) if view.nodes[i].item.kind == "result"}
     kept = [is_new and i not in shorter for i, is_new in enumerate(unread(view, target))]
     new = target.meter.nodes(_of(view, kept)).tokens
-    goal = min(target.limit.tokens, max(target.goal.tokens, target.frame + new + part(target)))
-    return with_(target, aimed=target.goal._replace(tokens=goal))
+    least = target.frame + new + int(BESIDE_NEWEST * history(target))
+    return with_(target, aimed=target.goal._replace(tokens=min(target.limit.tokens, max(target.goal.tokens, least))))
 
 
-def part(target: Target) -> int:
-    """Tokens that the first exchange may take, and the tail, and all beside a large newest exchange: by the usual goal,
-    an eighth of the room."""
-    return int(HISTORY_SHARE * max(0, target.goal.tokens - target.frame))
+def beside_log(view: View, target: Target) -> Target:
+    """The same for a log, which keeps its own share, as long as the next compaction does not begin there."""
+    aimed = beside(view, target)
+    more = min(
+        aimed.goal.tokens + history(target) - verbatim(target) - int(BESIDE_NEWEST * history(target)), target.threshold
+    )
+    raised = aimed.goal.tokens > target.goal.tokens and more > aimed.goal.tokens
+    return with_(aimed, aimed=aimed.goal._replace(tokens=more)) if raised else aimed
 
 
 def tail_start(view: View, target: Target) -> int:
-    """Where the newest tokens begin that stay as they are, or a quarter of what a small goal leaves, at a cut."""
-    room = min(target.budget.tail, part(target))
+    """Where the newest tokens begin that stay as they are, or what share of them a small goal leaves, at a cut."""
+    room = min(target.budget.tail, verbatim(target))
     at = len(view.nodes)
     while at and not _is_log(view.nodes[at - 1]) and (room := room - target.meter.node(view.nodes[at - 1]).tokens) >= 0:
         at -= 1
@@ -206,7 +210,7 @@ def protected(view: View, target: Target) -> list[bool]:
     held, told = fixed(view, target) | served(view) | instructed(view), told_turn(view, target)
     keep = [(kept and i not in told) or i in held for i, kept in enumerate(newest(view))]
     head, tail = first_exchange(view.nodes), (tail_start(view, target), len(view.nodes))
-    if target.meter.span(view, *head).tokens > part(target):
+    if target.meter.span(view, *head).tokens > FIRST * history(target):
         head = 0, 0
     for start, stop in (head, tail):
         keep[start:stop] = [True] * (stop - start)

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace as with_
 from functools import partial
 from typing import Protocol, TypeVar, runtime_checkable
 
@@ -75,6 +76,22 @@ class When:
 
     async def __call__(self, view: View, target: Target) -> View:
         return await self.step(view, target) if self.holds(view, target) else view
+
+
+class ToLimit:
+    """A step that goes down to the limit alone: what a goal has no room for is missed less than what would go."""
+
+    def __init__(self, step: Step) -> None:
+        self.step = step
+
+    def __repr__(self) -> str:
+        return f"ToLimit({self.step!r})"
+
+    def map(self, change: Callable[[Step], Step]) -> "ToLimit":
+        return ToLimit(change(self.step))
+
+    async def __call__(self, view: View, target: Target) -> View:
+        return await self.step(view, with_(target, aimed=target.limit))
 
 
 class Fallback:

@@ -11,7 +11,7 @@ from dataclasses import replace as with_
 from clew.core.cuts import Stretch
 from clew.core.view import View
 from clew.facts.chapters import Chapter
-from clew.steps.places import beside, protected
+from clew.steps.places import beside_log, protected
 from clew.steps.protocol import Combination, PureStep, Step
 from clew.steps.worklog.fold import ChapterStretch, LogFold
 from clew.steps.worklog.history import LEAST_BLOCK, History, runs
@@ -29,7 +29,7 @@ class Summarize(PureStep):
     chapters: Sequence[Chapter] = field(default=(), repr=False)  # that models wrote of what may be folded
 
     def apply(self, view: View, target: Target) -> View:
-        target = beside(view, target)
+        target = beside_log(view, target)
         while target.excess(view):  # beside blocks that one pass wrote, the next may find room for another
             swaps = LogFold(History(view, target, self.focus, self.chapters), self.most).swaps()
             before, view = view, view.replace_all(swaps, by=self)
@@ -70,7 +70,7 @@ def spans(view: View, target: Target, keep: Sequence[bool] | None = None) -> Ite
 
 def reads(view: View, target: Target) -> list[str]:
     """The stand-ins in view whose originals the next fold reads: no blocks, unless something before the last is new."""
-    history = History(view, beside(view, target))
+    history = History(view, beside_log(view, target))
     made, last = view.stand_ins(), max(history.old, default=-1)
     anew = bool(history.old) and history.stood is None
     for run in runs(history.free):
@@ -80,4 +80,4 @@ def reads(view: View, target: Target) -> list[str]:
 
 def coming(view: View, target: Target, chapters: Sequence[Chapter] = (), most: int = MOST) -> list[ChapterStretch]:
     """What the next fold will tell of, more or less, and no model has written of; with at most so many tokens."""
-    return LogFold(History(view, beside(view, target), chapters=chapters), MOST).coming(most)
+    return LogFold(History(view, beside_log(view, target), chapters=chapters), MOST).coming(most)

@@ -21,12 +21,12 @@ from clew.steps.places import (
     free_beside,
     newest,
     newest_turn,
-    part,
     room_beside,
     unread,
 )
 from clew.steps.protocol import PureStep
 from clew.steps.sealed import instructed, sealed, served
+from clew.steps.shares import FIRST, history
 from clew.tokens.target import Target
 
 
@@ -211,7 +211,7 @@ class _Plan:
 
     def _head_room(self, used: Size) -> Size:
         goal, limit = self.target.goal, self.target.limit
-        room = min(goal.tokens, used.tokens + part(self.target))
+        room = min(goal.tokens, used.tokens + int(FIRST * history(self.target)))
         if used.tokens > goal.tokens:  # it is missed anyway: a task no longer than the line in its place may stay
             room = min(limit.tokens, used.tokens + self.meter.item(_LONGEST).tokens)
         return goal._replace(tokens=room)

@@ -1,31 +1,32 @@
 """The plugin: what it does before and after each call of a model, and around tools."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
-from typing import Any
+from functools import partial
+from typing import Any, Unpack
 
 from google.adk.agents import BaseAgent, InvocationContext
 from google.adk.agents.callback_context import CallbackContext
+from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.telemetry.tracing import tracer
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 
 from clew.adapters.adk.requests import ADK_FORMAT, back, dumped, frame_of, has_room_for_tools
-from clew.adapters.answering import answered
-from clew.agent.control import ContextController, offered
+from clew.adapters.host import Adapter, Deciding, Host, Where, call_from, caller
+from clew.adapters.hosted import CHAPTER, Hosted, asked_here
 from clew.agent.results import Outcome
-from clew.core.bridge import cross
+from clew.catalog.usage import Spent, spent
 from clew.core.caches import Recent
-from clew.core.items import Scope
-from clew.engine.engine import Engine
-from clew.exchange.thread import Thread, best, engine_at
-from clew.store.records import Cause, Method, Origin
+from clew.errors import ModelError
+from clew.exchange.thread import Thread, answered, best
+from clew.steps.chapters.by_model import ByModel
+from clew.steps.chapters.model import Prompt, Reply
+from clew.store.records import Cause
 from clew.wire.convert.tools import ToolDeclaration
 
 THREADS = 512  # conversations, and calls under way, that are remembered; the store has the others
@@ -38,53 +39,27 @@ class _ModelCall:
     contents: Sequence[types.Content]  # as ADK had them
 
 
-_caller: ContextVar[Thread | None] = ContextVar("clew_adk_caller", default=None)  # whose tool is running
-
-
-class ClewPlugin(BasePlugin):
+class ClewPlugin(Adapter, BasePlugin):
     """For `App(plugins=[...])`: each call sends what fits of a session, whose events stay whole.
 
-    With the method `llm`, agents are told how full their window is, and may begin a new session of clew's.
+    A conversation is named `app/user/session`. With the method `llm`, agents are told how full their window is, and may
+    begin a new session of clew's.
     """
 
     def __init__(
-        self,
-        engine: Engine | str | Path | None = None,
-        *,
-        scope: Scope = "default",
-        method: Method | None = None,
-        when: str = "",
-        how: str = "",
-        offer: bool = True,
-        name: str = "clew",
+        self, engine: Where = None, *, offer: bool = True, name: str = "clew", **options: Unpack[Deciding]
     ) -> None:
         super().__init__(name)
-        self._where, self._scope = engine, scope
-        self._method, self._when, self._how, self._offer = method, when, how, offer
+        self.host = Host(engine, offer=offer, **options)
         self._threads: Recent[str, Thread] = Recent(THREADS)
         self._newest: Recent[str, Thread] = Recent(THREADS)  # that was sent something, by session
         self._calls: Recent[tuple[str, str, str], _ModelCall] = Recent(THREADS)
         self._callers: Recent[str, Thread | None] = Recent(THREADS)
 
-    @cached_property
-    def engine(self) -> Engine:
-        """Opened with the first call."""
-        return engine_at(self._where)
-
-    async def switch(self, session: str, method: Method) -> None:
-        """Who decides in a conversation, `app/user/session`, from its next run on; a `method` of the plugin wins."""
-        controller = ContextController(self.engine, offer=False)
-        controller.method = method
-        await cross(controller.save(self._scope, session))
-
     async def close(self) -> None:
         """Let go of a store that was opened for a path; the next call would open it again."""
-        engine = self.__dict__.pop("engine", None)
         self._threads.clear()
-        if engine is not None:
-            await cross(engine.close())
-            if engine is not self._where:
-                await cross(engine.store.close())
+        await super().close()
 
     async def before_model_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
@@ -96,14 +71,24 @@ class ClewPlugin(BasePlugin):
 
     async def _fit(self, context: CallbackContext, asked: LlmRequest) -> None:
         thread = await self._thread(context)
+        thread.own = self._author(context, asked)
         call = _ModelCall(thread, frame_of(asked), asked.contents)
         self._calls[_key(context)] = call
         contents = await self._fitted(call)
-        if self._offer and has_room_for_tools(asked):
-            tools = offered(thread.controller.method, _is_child(thread), self._when, self._how)
-            asked.append_tools([_OwnTool(tool, self._answer) for tool in tools])
+        if has_room_for_tools(asked):
+            asked.append_tools([_OwnTool(tool, self._answer) for tool in self.host.tools_of(thread)])
         asked.contents = contents
         self._newest[_session_of(context)] = thread
+
+    def _author(self, context: CallbackContext, asked: LlmRequest) -> ByModel | None:
+        """The model of an agent; not where it must call, answer with an object, or has tools of its provider's."""
+        running = context.get_invocation_context()
+        model = getattr(running.agent, "canonical_model", None)
+        calling = asked.config.tool_config and asked.config.tool_config.function_calling_config
+        forced = calling and calling.mode == types.FunctionCallingConfigMode.ANY
+        if model is None or forced or not has_room_for_tools(asked):
+            return None
+        return self.host.author(Hosted(asked.model or model.model, asked_here(partial(_asked, model, running))))
 
     async def _fitted(self, call: _ModelCall) -> list[types.Content]:
         body = {**call.frame, "contents": [dumped(content) for content in call.contents]}
@@ -117,17 +102,12 @@ class ClewPlugin(BasePlugin):
         root = agent.root_agent if isinstance(agent, BaseAgent) else None
         name = session if root is None or root.name == context.agent_name else f"{session}/{context.agent_name}"
         if name not in self._threads:
-            controller = ContextController(self.engine, when=self._when, how=self._how, offer=self._offer)
-            cause: Cause = "subagent" if _caller.get() else "handoff"
-            parent = _caller.get() or self._newest.get(session)
-            sent = parent.last if parent else None
-            origin = Origin(cause, sent.view.branch) if sent else None
-            self._threads[name] = Thread(controller, name, scope=self._scope, origin=origin)
+            cause: Cause = "subagent" if caller() else "handoff"
+            parent = caller() or self._newest.get(session)
+            self._threads[name] = self.host.thread(name, self.host.origin(parent, cause) if parent else None)
         thread = self._threads[name]
-        if self._method:
-            thread.controller.method = self._method
-        elif _key(context) not in self._calls:
-            await cross(thread.controller.load(self._scope, name))
+        if _key(context) not in self._calls:
+            await self.host.load(thread)
         return thread
 
     async def after_model_callback(
@@ -168,28 +148,47 @@ class ClewPlugin(BasePlugin):
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
     ) -> dict[str, Any] | None:
         """While a tool runs, whoever it asks is asked by this agent."""
-        self._callers[_call_id(tool_context)] = _caller.get()
+        self._callers[_call_id(tool_context)] = caller()
         call = self._calls.get(_key(tool_context))
-        _caller.set(call.thread if call else None)
+        call_from(call.thread if call else None)
         return None
 
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: dict[str, Any]
     ) -> dict[str, Any] | None:
         """And no longer."""
-        _caller.set(self._callers.pop(_call_id(tool_context), None))
+        call_from(self._callers.pop(_call_id(tool_context), None))
         return None
 
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception
     ) -> dict[str, Any] | None:
         """Nor after it failed."""
-        _caller.set(self._callers.pop(_call_id(tool_context), None))
+        call_from(self._callers.pop(_call_id(tool_context), None))
         return None
 
     async def _answer(self, context: ToolContext, name: str, given: Mapping[str, Any]) -> Outcome:
         call = self._calls.get(_key(context))
         return await answered(call.thread if call else None, name, given)
+
+
+async def _asked(model: BaseLlm, running: InvocationContext, prompt: Prompt) -> Reply:
+    """What a model says to a question of clew's, which counts among the calls of its run and has a span there."""
+    running.increment_llm_call_count()  # raises where there may be no more
+    config = types.GenerateContentConfig(system_instruction=prompt.system or None, max_output_tokens=prompt.max_tokens)
+    question = types.Content(role="user", parts=[types.Part(text=prompt.text)])
+    asked = LlmRequest(model=model.model, contents=[question], config=config)
+    with tracer.start_as_current_span(CHAPTER):
+        said = [one async for one in model.generate_content_async(asked, stream=False)][-1]
+    parts = (said.content and said.content.parts) or []
+    if said.error_code:
+        raise ModelError(f"{model.model}: {said.error_code}", "refused")
+    text = "".join(part.text or "" for part in parts if not part.thought)
+    calls = tuple(part.function_call.name or "" for part in parts if part.function_call)
+    cut = said.finish_reason == types.FinishReason.MAX_TOKENS
+    return Reply(
+        text, spent(said.usage_metadata) if said.usage_metadata else Spent(0), calls, bool(parts) and not text, cut
+    )
 
 
 class _OwnTool(BaseTool):
@@ -223,7 +222,3 @@ def _key(context: CallbackContext | ToolContext) -> tuple[str, str, str]:
 
 def _call_id(context: ToolContext) -> str:
     return f"{context.invocation_id}/{context.function_call_id}"
-
-
-def _is_child(thread: Thread) -> bool:
-    return thread.origin is not None and thread.origin.cause == "subagent"

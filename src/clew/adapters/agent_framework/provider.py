@@ -1,10 +1,8 @@
 """The provider: what it does before and after each call of a model, and around tools."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextvars import ContextVar
-from functools import cached_property
-from pathlib import Path
-from typing import Any
+from functools import partial
+from typing import Any, Unpack
 
 from agent_framework import (
     AgentSession,
@@ -20,93 +18,46 @@ from agent_framework import (
     ResponseStream,
     SessionContext,
     SupportsAgentRun,
+    SupportsChatGetResponse,
 )
 
 from clew.adapters.agent_framework.messages import AGENT_FRAMEWORK_FORMAT, WireMessages, frame_of
-from clew.adapters.answering import answered
-from clew.agent.control import STEERING, ContextController, offered
-from clew.core.bridge import cross
-from clew.core.items import Scope
-from clew.engine.engine import Engine
-from clew.exchange.thread import Thread, best, engine_at
-from clew.store.records import Method, Origin
+from clew.adapters.host import Adapter, Host, Naming, Where, calling
+from clew.adapters.hosted import Hosted, asked_here
+from clew.catalog.usage import Spent
+from clew.exchange.thread import Thread, answered, best
+from clew.steps.chapters.by_model import ByModel
+from clew.steps.chapters.model import Prompt, Reply
 from clew.wire.convert.tools import ToolDeclaration
 
-_caller: ContextVar[Thread | None] = ContextVar("clew_agent_framework_caller", default=None)  # whose tool is running
 
-
-class ClewProvider(ContextProvider):
+class ClewProvider(Adapter, ContextProvider):
     """For `Agent(context_providers=[...])`: each call sends what fits of the messages, which themselves stay whole.
 
     A conversation is known by the id of its session. With the method `llm`, the agent is told how full its window is,
     and may begin a new session of clew's.
     """
 
-    def __init__(
-        self,
-        engine: Engine | str | Path | None = None,
-        *,
-        session: str | None = None,
-        scope: Scope = "default",
-        method: Method | None = None,
-        when: str = "",
-        how: str = "",
-        offer: bool = True,
-        source_id: str = "clew",
-    ) -> None:
+    def __init__(self, engine: Where = None, *, source_id: str = "clew", **options: Unpack[Naming]) -> None:
         super().__init__(source_id)
-        self._where, self._session, self._scope = engine, session, scope
-        self._method, self._when, self._how, self._offer = method, when, how, offer
-
-    @cached_property
-    def engine(self) -> Engine:
-        """Opened with the first run."""
-        return engine_at(self._where)
-
-    async def switch(self, session_id: str, method: Method) -> None:
-        """Who decides in a conversation, from its next run on; a `method` that was given here counts more."""
-        controller = ContextController(self.engine, offer=False)
-        controller.method = method
-        await cross(controller.save(self._scope, session_id))
-
-    async def close(self) -> None:
-        """Let go of a store that was opened for a path; the next run would open it again."""
-        engine = self.__dict__.pop("engine", None)
-        if engine is not None:
-            await cross(engine.close())
-            if engine is not self._where:
-                await cross(engine.store.close())
+        self.host = Host(engine, **options)
 
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
         """Stand between an agent and its model for this run."""
-        thread = await best(self._begun(session), None)
+        thread = await best(self.host.begin(session.session_id), None)
         if thread is None:
             return
-        context.extend_middleware(self.source_id, [_ChatFitting(thread, self._offer), _CallerLending(thread)])
-        if self._offer:
-            child = thread.origin is not None
-            tools = offered(thread.controller.method, child, self._when, self._how)
-            context.extend_tools(self.source_id, [_tool(thread, tool) for tool in tools])
-
-    async def _begun(self, session: AgentSession) -> Thread:
-        controller = ContextController(self.engine, when=self._when, how=self._how, offer=self._offer)
-        name, parent, origin = self._session or session.session_id, _caller.get(), None
-        if parent is not None and parent.last is not None:
-            origin, name = Origin("subagent", parent.last.view.branch), session.session_id
-        if self._method:
-            controller.method = self._method
-        else:
-            await cross(controller.load(self._scope, name))
-        return Thread(controller, name, scope=self._scope, origin=origin)
+        context.extend_middleware(self.source_id, [_ChatFitting(thread, self.host), _CallerLending(thread)])
+        context.extend_tools(self.source_id, [_tool(thread, tool) for tool in self.host.tools_of(thread)])
 
 
 class _ChatFitting(ChatMiddleware):
     """What fits of the messages goes to the model; what it said is noted."""
 
-    def __init__(self, thread: Thread, offer: bool) -> None:
-        self._thread, self._offer = thread, offer
+    def __init__(self, thread: Thread, host: Host) -> None:
+        self._thread, self._host = thread, host
 
     async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
         """Send what fits, and less where that was too long."""
@@ -115,6 +66,7 @@ class _ChatFitting(ChatMiddleware):
             await call_next()
             return
         model = str(options.get("model") or getattr(context.client, "model", None) or "")
+        self._thread.own = self._author(model, context)
 
         async def fit() -> None:
             fitted = await best(self._fitted(model, options, whole), None)
@@ -125,7 +77,7 @@ class _ChatFitting(ChatMiddleware):
 
         await fit()
         if not context.stream:
-            await self._asked(call_next, fit)
+            await self._sent(call_next, fit)
             if isinstance(context.result, ChatResponse):
                 await note(context.result)
             return
@@ -133,7 +85,16 @@ class _ChatFitting(ChatMiddleware):
         if isinstance(context.result, ResponseStream):
             context.result = self._streamed(context, call_next, fit, note)
 
-    async def _asked(self, call_next: Callable[[], Awaitable[None]], fit: Callable[[], Awaitable[None]]) -> None:
+    def _author(self, model: str, context: ChatContext) -> ByModel | None:
+        """The model of an agent; not where it must call, answer with an object, or has tools of its provider's."""
+        options = context.options or {}
+        forced = options.get("tool_choice") not in (None, "auto", "none", {"mode": "auto"}, {"mode": "none"})
+        served = not all(isinstance(tool, FunctionTool) for tool in options.get("tools") or ())
+        if forced or served or options.get("response_format"):
+            return None
+        return self._host.author(Hosted(model, asked_here(partial(_asked, context.client))))
+
+    async def _sent(self, call_next: Callable[[], Awaitable[None]], fit: Callable[[], Awaitable[None]]) -> None:
         while True:
             try:
                 await call_next()
@@ -187,11 +148,8 @@ class _ChatFitting(ChatMiddleware):
     async def _heard(
         self, model: str, options: Mapping[str, Any], whole: Sequence[Message], response: ChatResponse[Any]
     ) -> None:
-        usage = response.usage_details or {}
-        if read := usage.get("input_token_count"):
-            cached = {"cached_tokens": usage.get("cache_read_input_token_count") or 0}
-            report = {"prompt_tokens": read, "completion_tokens": usage.get("output_token_count") or 0}
-            await self._thread.heard({**report, "prompt_tokens_details": cached})
+        if spent := _spent(response):
+            await self._thread.heard(spent)
         contents = [content for message in response.messages for content in message.contents]
         if contents and not any(content.type == "function_call" for content in contents):
             said = WireMessages([*whole, *response.messages])
@@ -200,8 +158,7 @@ class _ChatFitting(ChatMiddleware):
     def _body(self, model: str, options: Mapping[str, Any], said: WireMessages) -> dict[str, Any]:
         frame = frame_of(model, options, said.system)
         # Clew's own tools are in there already: it puts them there again, as its log has them.
-        ours = STEERING if self._offer else ()
-        tools = [tool for tool in frame.get("tools", ()) if tool["name"] not in ours]
+        tools = [tool for tool in frame.get("tools", ()) if not self._host.is_ours(tool["name"])]
         return {**frame, "tools": tools, "messages": said.messages}
 
 
@@ -213,11 +170,8 @@ class _CallerLending(FunctionMiddleware):
 
     async def process(self, context: FunctionInvocationContext, call_next: Callable[[], Awaitable[None]]) -> None:
         """Have the caller known while the tool runs."""
-        token = _caller.set(self._thread)
-        try:
+        with calling(self._thread):
             await call_next()
-        finally:
-            _caller.reset(token)
 
 
 def _tool(thread: Thread, tool: ToolDeclaration) -> FunctionTool:
@@ -226,3 +180,21 @@ def _tool(thread: Thread, tool: ToolDeclaration) -> FunctionTool:
 
     schema = dict(tool.schema or {})
     return FunctionTool(name=tool.name, description=tool.description, func=answer, input_model=schema)
+
+
+async def _asked(client: SupportsChatGetResponse[Any], prompt: Prompt) -> Reply:
+    """What a model says to a question of clew's, through the client that the agent has, with its telemetry."""
+    system = [Message("system", [prompt.system])] if prompt.system else []
+    question = [*system, Message("user", [prompt.text])]
+    answer = await client.get_response(question, options={"max_tokens": prompt.max_tokens})
+    contents = [content for message in answer.messages for content in message.contents]
+    calls = tuple(content.name or "" for content in contents if content.type == "function_call")
+    return Reply(answer.text, _spent(answer) or Spent(0), calls, cut=answer.finish_reason == "length")
+
+
+def _spent(response: ChatResponse[Any]) -> Spent | None:
+    """What a provider counted, whose input includes what was cached."""
+    usage = response.usage_details or {}
+    if not (read := usage.get("input_token_count")):
+        return None
+    return Spent(read, usage.get("output_token_count") or 0, usage.get("cache_read_input_token_count") or 0)

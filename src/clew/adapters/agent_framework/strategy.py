@@ -1,35 +1,29 @@
 """The strategy: the framework's own way to compact, with originals that stay, marked as excluded."""
 
 from collections.abc import Sequence
-from functools import cached_property
-from pathlib import Path
 
 from agent_framework import EXCLUDE_REASON_KEY, EXCLUDED_KEY, Message
 
 from clew.adapters.agent_framework.messages import AGENT_FRAMEWORK_FORMAT, WireMessages, frame_of
-from clew.agent.control import ContextController
+from clew.adapters.host import Adapter, Host, Where
 from clew.core.items import Scope
 from clew.core.own_tools import RECALL
-from clew.engine.engine import Engine
-from clew.exchange.thread import Thread, best, engine_at
+from clew.exchange.thread import best
 
 REASON = "clew"  # why a message is excluded
 STAND_IN_KEY = "_clew_stand_in"  # marks a message that stands for others
 
 
-class ClewCompactionStrategy:
+class ClewCompactionStrategy(Adapter):
     """For `compaction_strategy=` of an agent or a client, or for a `CompactionProvider`.
 
     A strategy sees messages only: say which `model` reads them, or give an engine with a budget.
     """
 
-    def __init__(self, engine: Engine | str | Path | None = None, *, model: str = "", scope: Scope = "default") -> None:
-        self._where, self._model, self._scope = engine, model, scope
-
-    @cached_property
-    def engine(self) -> Engine:
-        """Opened with the first call."""
-        return engine_at(self._where)
+    def __init__(self, engine: Where = None, *, model: str = "", scope: Scope = "default") -> None:
+        # Nobody is told anything here, and no tool can be offered.
+        self.host = Host(engine, scope=scope, method="auto", offer=False, tell=False, recall=RECALL)
+        self._model = model
 
     async def __call__(self, messages: list[Message]) -> bool:
         """Mark what is out of view as excluded, and put in what stands for it; whether that is a change."""
@@ -39,10 +33,8 @@ class ClewCompactionStrategy:
         said = [message for message in messages if not message.additional_properties.get(STAND_IN_KEY)]
         ours = [message for message in said if not _is_others(message)]
         wire = WireMessages(ours)
-        controller = ContextController(self.engine, offer=False, tell=False, recall=RECALL)
-        controller.method = "auto"  # nobody is told anything here
         body = {**frame_of(self._model, {}, wire.system), "messages": wire.messages}
-        sent = await Thread(controller, scope=self._scope).fit(body, AGENT_FRAMEWORK_FORMAT)
+        sent = await self.host.thread().fit(body, AGENT_FRAMEWORK_FORMAT)
         view = wire.back(sent.body["messages"]) if sent.view.edits else ours
         before = [id(message) for message in messages if not message.additional_properties.get(EXCLUDED_KEY)]
         _mark(ours, view)

@@ -1,9 +1,8 @@
 """Inspect AI: a compaction strategy with which what leaves an agent's view is in clew's log and can be recalled."""
 
 from collections.abc import Mapping
-from contextvars import ContextVar
+from functools import partial
 from operator import is_
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -14,27 +13,36 @@ try:
 except ImportError:
     raise MissingExtra("clew.adapters.inspect_ai needs Inspect AI", "inspect-ai") from None
 
-from inspect_ai.model import ChatMessage, ChatMessageUser, CompactionTrim, Model, get_model_info, messages_to_openai
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageSystem,
+    ChatMessageUser,
+    CompactionTrim,
+    GenerateConfig,
+    Model,
+    get_model_info,
+    messages_to_openai,
+)
 from inspect_ai.tool import Tool, ToolDef, ToolInfo, ToolParam, ToolParams
 
+from clew.adapters.host import Host, Where, call_from, caller
+from clew.adapters.hosted import CHAPTER, Hosted, asked_here
 from clew.adapters.inspect_ai.messages import INSPECT_FORMAT, made, session_in, unbound
 from clew.adapters.restoring import restored
 from clew.adapters.weaving import plain
-from clew.agent.control import ContextController, offered
+from clew.agent.control import ContextController
+from clew.catalog.usage import Spent
 from clew.core.bridge import cross
 from clew.core.items import Scope
-from clew.core.limits import Budget
-from clew.engine.engine import Engine, body
-from clew.exchange.thread import Thread, best, engine_at
-from clew.store.records import Origin
+from clew.engine.engine import body
+from clew.exchange.thread import Thread, answered, best
+from clew.steps.chapters.model import Prompt, Reply
 from clew.wire.convert.tools import ToolDeclaration
 from clew.wire.rules.binding import binds
 
 __all__ = ["ClewCompaction"]
 
 UNDESCRIBED = {"description": "As the tool's description says."}  # Inspect wants one for each parameter
-
-_TALKING: ContextVar[Thread | None] = ContextVar("clew_talking", default=None)  # the conversation of this agent
 
 
 class ClewCompaction(CompactionStrategy):
@@ -45,15 +53,15 @@ class ClewCompaction(CompactionStrategy):
 
     def __init__(
         self,
-        engine: Engine | str | Path | None = None,
+        engine: Where = None,
         *,
         threshold: int | float = 0.8,
         memory: bool = True,
         scope: Scope = "default",
     ) -> None:
         super().__init__(type="summary", threshold=threshold, memory=memory)
-        self.scope = scope
-        self._where = engine
+        # Nobody is told anything here, and the tools are the agent's.
+        self.host = Host(engine, scope=scope, method="auto", offer=False, tell=False)
         self._controllers: dict[int | None, ContextController] = {}  # by how much may stay
 
     @property
@@ -64,7 +72,7 @@ class ClewCompaction(CompactionStrategy):
     @property
     def tools(self) -> list[Tool]:
         """For the agent's own list of tools: `recall` and `search_history`."""
-        return [_tool(tool) for tool in offered("auto", False, "", "")]
+        return [_tool(tool) for tool in self.host.tools("auto")]
 
     async def compact(
         self, model: Model, messages: list[ChatMessage], tools: list[ToolInfo]
@@ -84,12 +92,13 @@ class ClewCompaction(CompactionStrategy):
             asked["tools"] = [{"type": "function", "function": _declared(tool)} for tool in tools]
         controller = self._controller(model)
         thread = self._thread(controller, messages)
+        ask = asked_here(partial(_asked, model))
+        thread.own = self.host.author(Hosted(model.name, ask, self._window(model)))
+        # Inspect says when: what is to leave is written of now, and then it leaves.
         view = (await thread.fit(asked, INSPECT_FORMAT)).view
+        view = await cross(controller.engine.compact(view, method="reactive"))
         name = str(thread.session)
         sent = restored(plain(body(view)["messages"]), held, lambda wire: made(wire, messages, name))
-        if _is_same(sent, messages):  # small enough for clew, and not for Inspect, which counts in its own way
-            view = await cross(controller.engine.compact(view, method="reactive"))
-            sent = restored(plain(body(view)["messages"]), held, lambda wire: made(wire, messages, name))
         if _is_same(sent, messages):
             return None
         # Claude's thinking is bound to what stood before it, which is no longer what it was.
@@ -97,31 +106,41 @@ class ClewCompaction(CompactionStrategy):
 
     def _thread(self, controller: ContextController, messages: list[ChatMessage]) -> Thread:
         """The conversation of these messages; one that begins in a tool of another agent is a part of that one's."""
-        known, caller = session_in(messages), _TALKING.get()
-        origin = None
-        if known is None and caller is not None and caller.last is not None:
-            origin = Origin("subagent", caller.last.view.branch)
-        thread = Thread(controller, known or f"inspect-{uuid4().hex}", scope=self.scope, origin=origin)
-        _TALKING.set(thread)
+        known = session_in(messages)
+        origin = self.host.origin() if known is None else None
+        session = known or f"inspect-{uuid4().hex}"
+        call_from(thread := Thread(controller, session, scope=self.host.scope, origin=origin))
         return thread
 
     def _controller(self, model: Model) -> ContextController:
         limit = self._limit(model)
         if limit not in self._controllers:
-            controller = ContextController(
-                engine_at(self._where, Budget(window=limit) if limit else None), offer=False, tell=False
-            )
-            controller.method = "auto"
-            self._controllers[limit] = controller
+            engine = self.host.engine_in(limit).variant(compaction="off")
+            self._controllers[limit] = self.host.controller(engine)
         return self._controllers[limit]
 
     def _limit(self, model: Model) -> int | None:
         """Tokens that may stay, as Inspect reckons; None where it knows no window, and clew's catalog may."""
         if isinstance(self.threshold, int) or self.threshold > 1:
             return int(self.threshold)
-        known = get_model_info(model)
-        window = known.context_length if known else None
+        window = self._window(model)
         return int(self.threshold * window) if window else None
+
+    def _window(self, model: Model) -> int | None:
+        known = get_model_info(model)
+        return known.context_length if known else None
+
+
+async def _asked(model: Model, prompt: Prompt) -> Reply:
+    """What a model says to a question of clew's, which counts against the limits of its sample."""
+    system = [ChatMessageSystem(content=prompt.system)] if prompt.system else []
+    question: list[ChatMessage] = [*system, ChatMessageUser(content=prompt.text, metadata={"clew": CHAPTER})]
+    answer = await model.generate(question, config=GenerateConfig(max_tokens=prompt.max_tokens))
+    used, said = answer.usage, answer.choices[0].message if answer.choices else None
+    cached = ((used.input_tokens_cache_read or 0), (used.input_tokens_cache_write or 0)) if used else (0, 0)
+    took = Spent(used.input_tokens + sum(cached), used.output_tokens, *cached) if used else Spent(0)
+    calls = tuple(call.function for call in (said and said.tool_calls) or ())
+    return Reply(answer.completion, took, calls, cut=answer.stop_reason in ("max_tokens", "model_length"))
 
 
 def _is_same(some: list[ChatMessage], others: list[ChatMessage]) -> bool:
@@ -137,10 +156,9 @@ def _tool(declared: ToolDeclaration) -> Tool:
     """One of clew's tools as one of Inspect's."""
 
     async def execute(**kwargs: Any) -> str:
-        thread = _TALKING.get()
-        if thread is None:
+        if (thread := caller()) is None:
             return "Nothing has left the view yet: all that was said is above."
-        return (await thread.answer(declared.name, kwargs)).text
+        return (await answered(thread, declared.name, kwargs)).text
 
     schema: Mapping[str, Any] = declared.schema or {}
     parameters = ToolParams(

@@ -8,6 +8,7 @@ from agents.items import TResponseStreamEvent
 from agents.retry import ModelRetryAdvice, ModelRetryAdviceRequest
 from agents.usage import Usage
 
+from clew.adapters.openai_agents.writing import spent_of
 from clew.exchange.thread import Thread, best
 
 AGAIN = 3  # times that a call is made shorter after a refusal
@@ -107,6 +108,4 @@ async def _shorter(fitted: FittedInput | None, error: Exception) -> list[TRespon
 async def _heard(fitted: FittedInput | None, usage: Usage | Any) -> None:
     if fitted is None or usage is None or not usage.input_tokens:
         return
-    cached = getattr(usage.input_tokens_details, "cached_tokens", 0) or 0
-    told = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
-    await best(fitted.thread.heard({**told, "input_tokens_details": {"cached_tokens": cached}}), None)
+    await best(fitted.thread.heard(spent_of(usage)), None)

@@ -2,29 +2,26 @@
 
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import cached_property
-from pathlib import Path
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, Unpack
 
 from agents import FunctionTool, Model, RunConfig, SessionSettings, Tool, TResponseInputItem
 from agents.memory import Session
 from agents.run_config import CallModelData, ModelInputData
 from agents.tool_context import ToolContext
 
+from clew.adapters.host import Deciding, Host, Where
+from clew.adapters.hosted import Hosted, asked_here
 from clew.adapters.openai_agents.provider import FittedInput, HearingProvider
 from clew.adapters.openai_agents.requests import AGENTS_FORMAT, items_of, mark_of, request_of
-from clew.agent.control import ContextController, offered
+from clew.adapters.openai_agents.writing import asked, may_be_asked
+from clew.agent.control import ContextController
 from clew.core import rawjson
 from clew.core.bridge import run
-from clew.core.items import Scope
 from clew.core.own_tools import RECALL
-from clew.engine.engine import Engine
 from clew.errors import BadRequest
-from clew.exchange.thread import Thread, best, engine_at, warn
-from clew.store.records import Method, Origin
+from clew.exchange.thread import Thread, answered, best, warn
 from clew.wire.convert.tools import ToolDeclaration
-
-NOT_NOW = "Error: recall is unavailable right now; continue without it"
 
 _fitted: ContextVar[FittedInput | None] = ContextVar("clew_agents_fitted", default=None)  # what this task sends now
 
@@ -39,17 +36,14 @@ class ClewSession:
     def __init__(
         self,
         underlying_session: Session,
-        engine: Engine | str | Path | None = None,
-        *,
-        scope: Scope = "default",
-        method: Method | None = None,
-        when: str = "",
-        how: str = "",
+        engine: Where = None,
+        **options: Unpack[Deciding],
     ) -> None:
         self.underlying_session = underlying_session
         self.session_id = underlying_session.session_id
         self.session_settings: SessionSettings | None = underlying_session.session_settings
-        self._where, self._scope, self._method, self._when, self._how = engine, scope, method, when, how
+        # The tools are the agent's: nothing can be added to a request here.
+        self.host = Host(engine, offer=False, recall=RECALL, **options)
         self._is_read = False  # by the SDK, when a run begins
         self._first: str | None = None  # how the conversation begins
         self._main: Thread | None = None
@@ -58,13 +52,7 @@ class ClewSession:
     @cached_property
     def controller(self) -> ContextController:
         """Has the method and the engine, whose store is opened when it is first needed."""
-        # The tools are the agent's: nothing can be added to a request here.
-        controller = ContextController(
-            engine_at(self._where), when=self._when, how=self._how, offer=False, recall=RECALL
-        )
-        if self._method:
-            controller.method = self._method
-        return controller
+        return self.host.controller()
 
     @cached_property
     def tools(self) -> list[Tool]:
@@ -73,15 +61,13 @@ class ClewSession:
             method = self.controller.method
         except Exception as error:
             warn("clew could not open its store; it tries again with the next request", error)
-            method = self._method or "auto"
-        return [self._tool(tool) for tool in offered(method, False, self._when, self._how)]
+            method = self.host.method or "auto"
+        return [self._tool(tool) for tool in self.host.tools(method)]
 
     def close(self) -> None:
         """Let go of a store that was opened for a path."""
-        if "controller" in self.__dict__ and not isinstance(self._where, Engine):
-            run(self.controller.engine.close())
-            run(self.controller.engine.store.close())
         self.__dict__.pop("controller", None)
+        run(self.host.close())
 
     # What the SDK asks of a session.
 
@@ -123,23 +109,33 @@ class ClewSession:
             if theirs is not None:
                 before = theirs(data)
                 data = replace(data, model_data=before if isinstance(before, ModelInputData) else await before)
-            return await self.fit(data, model)
+            return await self.fit(data, model, config)
 
         provider = HearingProvider(config.model_provider, _fitted.get)
         return replace(config, call_model_input_filter=filtered, model_provider=provider)
 
-    async def fit(self, data: CallModelData[Any], model: str | Model | None = None) -> ModelInputData:
-        """For `RunConfig(call_model_input_filter=session.fit)`: what fits of what is about to be sent."""
+    async def fit(
+        self, data: CallModelData[Any], model: str | Model | None = None, config: RunConfig | None = None
+    ) -> ModelInputData:
+        """For `RunConfig(call_model_input_filter=session.fit)`: what fits of what is about to be sent.
+
+        The agent's model is asked to write chapters where the `config` says who serves it.
+        """
         _fitted.set(None)
-        items = await best(self._fit(data, model), None)
+        items = await best(self._fit(data, model, config), None)
         return data.model_data if items is None else replace(data.model_data, input=items)
 
-    async def _fit(self, data: CallModelData[Any], model: str | Model | None) -> list[TResponseInputItem] | None:
+    async def _fit(
+        self, data: CallModelData[Any], model: str | Model | None, config: RunConfig | None
+    ) -> list[TResponseInputItem] | None:
         given = data.model_data.input
         if not given:
             return None
         body = request_of(data, model)
         thread = self._thread(given)
+        if config is not None and may_be_asked(data.agent, config):
+            ask = asked_here(partial(asked, model or data.agent.model, config))
+            thread.own = self.host.author(Hosted(body["model"], ask))
 
         async def again() -> list[TResponseInputItem]:
             return items_of((await thread.fit(body, AGENTS_FORMAT)).body, given)
@@ -159,22 +155,18 @@ class ClewSession:
         if self._first is None and self._is_read:  # a stream is begun before its first words are here
             self._first = mark_of(given[0])
         if mark_of(given[0]) == self._first:
-            return Thread(self.controller, self.session_id, scope=self._scope)
-        parent = self._main.last if self._main else None
-        origin = Origin("subagent", parent.view.branch) if parent else None
-        return Thread(self.controller, scope=self._scope, origin=origin)
+            return Thread(self.controller, self.session_id, scope=self.host.scope)
+        origin = self.host.origin(self._main) if self._main else None
+        return Thread(self.controller, scope=self.host.scope, origin=origin)
 
     def _tool(self, tool: ToolDeclaration) -> FunctionTool:
         async def answer(context: ToolContext[Any], given: str) -> str:
             thread = fitted.thread if (fitted := _fitted.get()) else self._main
-            if thread is None:
-                return NOT_NOW
             try:
                 arguments = rawjson.loads(given or "{}")
             except BadRequest as error:
                 return f"Error: {error}"
-            outcome = await best(thread.answer(tool.name, arguments if isinstance(arguments, dict) else {}), None)
-            return outcome.text if outcome else NOT_NOW
+            return (await answered(thread, tool.name, arguments if isinstance(arguments, dict) else {})).text
 
         schema = dict(tool.schema or {})
         return FunctionTool(tool.name, tool.description, schema, answer, strict_json_schema=False)

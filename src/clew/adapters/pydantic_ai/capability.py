@@ -1,11 +1,9 @@
 """The capability: what it does before and after each request of an agent, and around its tools."""
 
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
-from functools import cached_property
-from pathlib import Path
-from typing import Any
+from functools import partial
+from typing import Any, Unpack
 
 from pydantic_ai import RunContext, Tool
 from pydantic_ai.capabilities import (
@@ -15,23 +13,30 @@ from pydantic_ai.capabilities import (
     WrapRunHandler,
     WrapToolExecuteHandler,
 )
+from pydantic_ai.direct import model_request
 from pydantic_ai.exceptions import RetryModelRequest, ToolFailed
-from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    SystemPromptPart,
+    ToolCallPart,
+    UserPromptPart,
+)
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.run import AgentRunResult
+from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import AgentDepsT, ToolDefinition
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RequestUsage
 
-from clew import catalog
-from clew.adapters.answering import answered
+from clew.adapters.host import Adapter, Host, Naming, Where, calling
+from clew.adapters.hosted import CHAPTER, Hosted, asked_here
 from clew.adapters.pydantic_ai.messages import PYDANTIC_FORMAT, Converted, frame_of
-from clew.agent.control import STEERING, ContextController, offered
-from clew.core.bridge import cross
-from clew.core.items import Scope
-from clew.engine.engine import Engine
-from clew.exchange.thread import Thread, best, engine_at
-from clew.store.records import Method, Origin
+from clew.catalog.usage import Spent
+from clew.exchange.thread import Thread, answered, best
+from clew.steps.chapters.by_model import ByModel
+from clew.steps.chapters.model import Prompt, Reply
 from clew.wire.convert.tools import ToolDeclaration
 
 PYDANTIC_ELSEWHERE = ("openai_previous_response_id", "openai_conversation_id")  # the provider has the history itself
@@ -43,10 +48,7 @@ class _AgentRun:
     frame: dict[str, Any] = field(default_factory=dict)  # of the last request
 
 
-_caller: ContextVar[Thread | None] = ContextVar("clew_pydantic_ai_caller", default=None)  # whose tool is running
-
-
-class ClewCapability(AbstractCapability[AgentDepsT]):
+class ClewCapability(Adapter, AbstractCapability[AgentDepsT]):
     """For `Agent(capabilities=[...])`: each request sends what fits of the messages, which themselves stay whole.
 
     A conversation is known by the `conversation_id` of Pydantic AI. With the method `llm`, the agent is told how full
@@ -55,43 +57,13 @@ class ClewCapability(AbstractCapability[AgentDepsT]):
 
     id = "clew"
 
-    def __init__(
-        self,
-        engine: Engine | str | Path | None = None,
-        *,
-        session: str | None = None,
-        scope: Scope = "default",
-        method: Method | None = None,
-        when: str = "",
-        how: str = "",
-        offer: bool = True,
-    ) -> None:
-        self._where, self._session, self._scope = engine, session, scope
-        self._method, self._when, self._how, self._offer = method, when, how, offer
+    def __init__(self, engine: Where = None, **options: Unpack[Naming]) -> None:
+        self.host = Host(engine, **options)
         self._runs: dict[str, _AgentRun] = {}
-
-    @cached_property
-    def engine(self) -> Engine:
-        """Opened with the first run."""
-        return engine_at(self._where)
 
     def get_ordering(self) -> CapabilityOrdering:
         """Next to the model: what others do to a request is done then."""
         return CapabilityOrdering(position="innermost")
-
-    async def switch(self, conversation_id: str, method: Method) -> None:
-        """Who decides in a conversation, from its next run on; a `method` that was given here counts more."""
-        controller = ContextController(self.engine, offer=False)
-        controller.method = method
-        await cross(controller.save(self._scope, conversation_id))
-
-    async def close(self) -> None:
-        """Let go of a store that was opened for a path; the next run would open it again."""
-        engine = self.__dict__.pop("engine", None)
-        if engine is not None:
-            await cross(engine.close())
-            if engine is not self._where:
-                await cross(engine.store.close())
 
     async def wrap_run(self, ctx: RunContext[AgentDepsT], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
         """Find the conversation of a run, and have its last answer in the log, too."""
@@ -107,17 +79,7 @@ class ClewCapability(AbstractCapability[AgentDepsT]):
             self._runs.pop(run_id, None)
 
     async def _begun(self, ctx: RunContext[AgentDepsT]) -> _AgentRun:
-        controller = ContextController(self.engine, when=self._when, how=self._how, offer=self._offer)
-        session = self._session or ctx.conversation_id
-        parent, origin = _caller.get(), None
-        if parent is not None and parent.last is not None:
-            origin = Origin("subagent", parent.last.view.branch)
-            session = ctx.conversation_id  # a name is of one conversation
-        if self._method:
-            controller.method = self._method
-        elif session:
-            await cross(controller.load(self._scope, session))
-        return _AgentRun(Thread(controller, session, scope=self._scope, origin=origin))
+        return _AgentRun(await self.host.begin(ctx.conversation_id))
 
     async def prepare_model_request(
         self, ctx: RunContext[AgentDepsT], request_context: ModelRequestContext
@@ -126,23 +88,28 @@ class ClewCapability(AbstractCapability[AgentDepsT]):
         run = self._runs.get(str(ctx.run_id))
         if run is None or any(map((request_context.model_settings or {}).get, PYDANTIC_ELSEWHERE)):
             return request_context
-        messages = await best(self._fitted(run, request_context), None)
+        messages = await best(self._fitted(run, ctx, request_context), None)
         return request_context if messages is None else with_(request_context, messages=messages)
 
-    async def _fitted(self, run: _AgentRun, asked: ModelRequestContext) -> list[ModelMessage] | None:
+    async def _fitted(
+        self, run: _AgentRun, ctx: RunContext[AgentDepsT], asked: ModelRequestContext
+    ) -> list[ModelMessage] | None:
         run.frame = frame_of(asked)
         # ClewCapability's own tools are in there already: it puts them there again, as its log has them.
-        run.frame["tools"] = [tool for tool in run.frame.get("tools", ()) if not self._is_ours(tool["name"])]
-        self._tell_window(asked.model)
+        run.frame["tools"] = [tool for tool in run.frame.get("tools", ()) if not self.host.is_ours(tool["name"])]
+        self.host.tell_window(asked.model.model_name, asked.model.context_window)
+        run.thread.own = self._author(ctx, asked)
         said = Converted(asked.messages)
         sent = await run.thread.fit(_body(run.frame, said), PYDANTIC_FORMAT)
         return said.back(sent.body["messages"]) if sent.view.edits or sent.told else None
 
-    def _tell_window(self, model: Model) -> None:
-        """What the profile of a model says counts where the catalog knows no better, or more."""
-        known, window = catalog.lookup(model.model_name), model.context_window
-        if window and (not known.exact or window < known.window):
-            self.engine.limits.windows.tell(model.model_name, window)
+    def _author(self, ctx: RunContext[AgentDepsT], asked: ModelRequestContext) -> ByModel | None:
+        """The model of a run; not where it must answer with an object, nor where its provider runs tools."""
+        told = asked.model_request_parameters
+        if told.output_object or not told.allow_text_output or told.native_tools:
+            return None
+        ask = asked_here(partial(_asked, asked.model, ctx))
+        return self.host.author(Hosted(asked.model.model_name, ask, asked.model.context_window))
 
     async def after_model_request(
         self, ctx: RunContext[AgentDepsT], *, request_context: ModelRequestContext, response: ModelResponse
@@ -150,7 +117,7 @@ class ClewCapability(AbstractCapability[AgentDepsT]):
         """Take note of what the provider counted."""
         run = self._runs.get(str(ctx.run_id))
         if run and response.usage.input_tokens:
-            await best(run.thread.heard(_reported(response.usage)), None)
+            await best(run.thread.heard(_spent(response.usage)), None)
         return response
 
     async def on_model_request_error(
@@ -165,16 +132,15 @@ class ClewCapability(AbstractCapability[AgentDepsT]):
 
     def get_toolset(self) -> FunctionToolset[AgentDepsT] | None:
         """The tools with which an agent looks after its context."""
-        if not self._offer:
+        if not self.host.offer:
             return None
-        return FunctionToolset([self._tool(tool) for tool in offered("llm", False, self._when, self._how)], id=self.id)
+        return FunctionToolset([self._tool(tool) for tool in self.host.tools()], id=self.id)
 
     async def prepare_tools(self, ctx: RunContext[AgentDepsT], tool_defs: list[ToolDefinition]) -> list[ToolDefinition]:
         """Of clew's own tools those that go with the method."""
         run = self._runs.get(str(ctx.run_id))
-        method: Method = run.thread.controller.method if run else "auto"
-        names = {tool.name for tool in offered(method, bool(run and run.thread.origin), "", "")} if run else set()
-        return [tool for tool in tool_defs if tool.name in names or not self._is_ours(tool.name)]
+        names = {tool.name for tool in self.host.tools_of(run.thread)} if run else set()
+        return [tool for tool in tool_defs if tool.name in names or not self.host.is_ours(tool.name)]
 
     async def wrap_tool_execute(
         self,
@@ -187,14 +153,8 @@ class ClewCapability(AbstractCapability[AgentDepsT]):
     ) -> Any:
         """While a tool runs, whoever it asks is asked by this agent."""
         run = self._runs.get(str(ctx.run_id))
-        token = _caller.set(run.thread if run else None)
-        try:
+        with calling(run.thread if run else None):
             return await handler(args)
-        finally:
-            _caller.reset(token)
-
-    def _is_ours(self, name: str) -> bool:
-        return self._offer and name in STEERING
 
     def _tool(self, tool: ToolDeclaration) -> Tool[AgentDepsT]:
         async def answer(ctx: RunContext[AgentDepsT], **given: Any) -> str:
@@ -211,11 +171,18 @@ def _body(frame: dict[str, Any], said: Converted) -> dict[str, Any]:
     return {**frame, "messages": said.messages}
 
 
-def _reported(usage: RequestUsage) -> dict[str, Any]:
-    """A report of Pydantic AI, whose input includes what was cached, as OpenAI would write it."""
-    cached = {"cached_tokens": usage.cache_read_tokens}
-    return {
-        "prompt_tokens": usage.input_tokens,
-        "completion_tokens": usage.output_tokens,
-        "prompt_tokens_details": cached,
-    }
+async def _asked(model: Model, ctx: RunContext[Any], prompt: Prompt) -> Reply:
+    """What a model says to a question of clew's, which counts in its run and has a span there."""
+    system = [SystemPromptPart(prompt.system)] if prompt.system else []
+    question = ModelRequest(parts=[*system, UserPromptPart(prompt.text)])
+    with ctx.tracer.start_as_current_span(CHAPTER):
+        answer = await model_request(model, [question], model_settings=ModelSettings(max_tokens=prompt.max_tokens))
+    ctx.usage.incr(answer.usage)
+    ctx.usage.requests += 1
+    calls = tuple(call.tool_name for call in answer.tool_calls)
+    return Reply(answer.text or "", _spent(answer.usage), calls, cut=answer.finish_reason == "length")
+
+
+def _spent(usage: RequestUsage) -> Spent:
+    """A report of Pydantic AI, whose input includes what was cached."""
+    return Spent(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens)

@@ -38,11 +38,13 @@ class Wanted(NamedTuple):
 def wanted(view: View, target: Target, chapters: Sequence[Chapter], size: int) -> Wanted | None:
     """The stretches that will be folded and no model has written of, if it is worth asking one."""
     asked = coming(view, target, chapters, size)
-    fresh = [one for one in asked if one.tokens >= LEAST_UNREAD]
+    fresh = [one for one in asked if one.tokens >= LEAST_UNREAD and not one.told]
     told = {id for chapter in chapters for id in chapter.ids}
     known = target.meter.nodes(n for n in view.nodes if n.id in told).tokens
     unread = sum(one.tokens for one in fresh)
-    return Wanted(view, tuple(fresh)) if unread and unread >= UNREAD_SHARE * (unread + known) else None
+    if not unread or unread < UNREAD_SHARE * (unread + known):
+        return None
+    return Wanted(view, (*fresh, *(one for one in asked if one.told)))
 
 
 async def written_of(author: Author, want: Wanted, focus: str = "", after: View | None = None) -> Written:
@@ -52,6 +54,9 @@ async def written_of(author: Author, want: Wanted, focus: str = "", after: View 
     told = {line.strip() for block in before for line in block.texts[block.level].splitlines()}
     found = list[Written]()
     for asked in want.asked:
+        if asked.told:  # which stands in view already
+            found.append(await author.write(asked, ReaderKnows(frame=want.view.frame), focus))
+            continue
         new = [chapter.texts for one in found for chapter in one.chapters]
         lines = told.union(line.strip() for texts in new for line in texts[0].splitlines())
         known = ReaderKnows((*titles, *(texts[-1] for texts in new)), frozenset(lines), want.view.frame, after)
@@ -118,8 +123,14 @@ class Asking:
             self.tell(key, want.view.seq, Written(model=author.name, faults=(type(error).__name__,)))
 
     async def _written(self, key: BranchKey, author: Author, want: Wanted, after: View | None) -> None:
-        told = {id for chapter in await self._log.chapters(*key) for id in chapter.ids}
-        asked = tuple(one for one in want.asked if not any(node.id in told for node in one.nodes))
+        known = await self._log.chapters(*key)
+        told, whole = {id for chapter in known for id in chapter.ids}, {chapter.ids for chapter in known}
+
+        def is_told(one: ChapterStretch) -> bool:
+            ids = tuple(node.id for node in one.nodes)
+            return ids in whole if one.told else any(id in told for id in ids)
+
+        asked = tuple(one for one in want.asked if not is_told(one))
         if not asked:  # another process had it written: it is paid for once
             return
         try:

@@ -73,9 +73,11 @@ class ByModel:
         work = _Work(self, asked, known, focus)
         left = SLACK * self.model.window - work.counter.text(work.question(asked.size))
         room = int(left / (1 + ANSWER * asked.size / max(1, asked.tokens)))  # its answer has to fit beside each part
-        if known.after is not None and self._may_follow(known.after, asked):
+        if asked.told and asked.tokens < room:
+            await work.ask(questions.Chunk(asked.nodes, "\n\n".join(asked.told), asked.tokens))
+        elif known.after is not None and self._may_follow(known.after, asked):
             await work.ask_after(known.after)
-        elif room < LEAST_ROOM_TO_ASK:
+        elif room < LEAST_ROOM_TO_ASK or asked.told:
             work.faults.append("window too small")
         else:
             chunks = list(questions.chunks(asked.nodes, room, work.counter.text))
@@ -115,7 +117,8 @@ class _Work:
         language = self.language or "the language that the person writes in"
         prompt = self.author.prompt or questions.instruction("chapter")
         titles = (*self.known.titles, *(chapter.texts[-1] for chapter in self.chapters))
-        return questions.filled(prompt, language, size, titles, self.author.instructions, self.focus)
+        parts = questions.filled(prompt, language, size, titles, self.author.instructions, self.focus)
+        return f"{parts}\n\n{questions.instruction('earlier')}" if self.asked.told else parts
 
     async def ask(self, chunk: questions.Chunk) -> None:
         """Have a chunk read."""
@@ -173,7 +176,7 @@ class _Work:
         self, reply: Reply, nodes: Sequence[Node], size: int, asked: str, follows: bool
     ) -> tuple[str, Chapter | None, tuple[LeftOut, ...]]:
         """What is wrong with a reply, or the chapter that it is."""
-        source = sum(self.counter.item(n.item) for n in nodes)
+        source = self.asked.tokens if self.asked.told else sum(self.counter.item(n.item) for n in nodes)
         if wrong := answers.flaw(reply, source, size, asked, self.language, self.counter.text):
             return wrong, None, ()
         own = {n.id for n in nodes}
@@ -184,7 +187,7 @@ class _Work:
         left_out = tuple(full.left_out)
         if is_invented(full):
             return "invented", None, left_out
-        if is_vague(full.text, nodes):
+        if not self.asked.told and is_vague(full.text, nodes):
             return "vague", None, left_out
         kept = [one for one in found if one.text.strip()]
         if not kept:

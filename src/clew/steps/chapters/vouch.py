@@ -25,11 +25,10 @@ from clew.steps.chapters.exact import (
     tokens,
     written,
 )
+from clew.steps.worklog.blocks import BY_TOOLS, NOT_FOUND
 from clew.text.framing import neutral, seen, shown
 from clew.text.quoting import speaks_for_user, unvoiced
 
-NOT_FOUND = "Not found in the originals: "
-BY_TOOLS = "Named only by tools: "
 MOST_NAMED = 30  # not found: those that are named one by one
 MOST_BY_TOOLS = 10
 SHARED = 1 / 3  # of a claim's words stand in the sentence that it is taken from: the others paraphrase it

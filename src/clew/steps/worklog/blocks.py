@@ -1,16 +1,18 @@
 """The blocks of the log that stand in a view: what each says at which level, and how things stood after the last."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from dataclasses import replace as with_
+from itertools import accumulate
 from typing import Any
 
 from clew.core.items import LOG, STANDS, Item
 from clew.core.pointers import pointer
 from clew.core.view import View
 from clew.steps.worklog.choosing import BASE, SOFT, LogLine, Ranked, Same, Who, ranked
-from clew.steps.worklog.log import LEADS, SPARE, lengths
+from clew.steps.worklog.log import LEADS, SHORTER, SPARE, lengths
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.wording import indented, on_one_line
 from clew.text.framing import neutral
@@ -22,6 +24,9 @@ HEAD = 80  # characters of the heading of a block
 INDENT = "  "  # of a model's words
 # What they are worth where blocks become one: its one line first, then all it wrote, then what code chose.
 ITS_LINE, ITS_WORDS = 10_000.0, 100.0
+# What code says below a model's words.
+NOT_FOUND = "Not found in the originals: "
+BY_TOOLS = "Named only by tools: "
 AUTHOR = 80  # characters of the name of a model
 _MARKS = re.compile(r"[\s\[\];<>]+")
 
@@ -104,7 +109,10 @@ def written(first: int, last: int, recall: str, found: Sequence[Ranked], continu
 
 
 def together(some: Sequence[Block], recall: str) -> Block:
-    """Several blocks as one, by the lines of most worth of all of them."""
+    """Several blocks as one: all that models say of them in their fewest words, else the lines of most worth."""
+    by_model, by_code = [b for b in some if b.author], [b for b in some if not b.author]
+    if by_model:
+        return _in_its_words(some, by_model, together(by_code, recall) if by_code else None, recall)
     every, messages = list[LogLine](), 0
     for block in some:
         lines = list(lines_of(block, messages))
@@ -122,6 +130,39 @@ def together(some: Sequence[Block], recall: str) -> Block:
     return written(some[0].first, some[-1].last, recall, found)
 
 
+def _in_its_words(some: Sequence[Block], by_model: Sequence[Block], by_code: Block | None, recall: str) -> Block:
+    """Several blocks as one: all that models say in their fewest words, then fewer and fewer of these lines; below
+    them what code says."""
+    lines = [line for block in by_model for line in block.texts[-1].splitlines() if line.strip()]
+    texts = ["\n".join(lines)]
+    every = [LogLine("model", line, 1.0, n) for n, line in enumerate(lines)]
+    for share in (MERGED, MERGED * MERGED):
+        found = sorted(ranked(every, Same(), share * len(texts[0])), key=lambda one: one.line.message)
+        text = "\n".join(one.line.text for one in found)
+        texts += [text] if len(text) < SHORTER * len(texts[-1]) else []
+    told = [line for block in by_model for finding in block.findings[-1:] for line in finding.splitlines()]
+    own = [line for line in told if not line.startswith((NOT_FOUND, BY_TOOLS))]  # of blocks that were told with it
+    own += by_code.texts[-1].splitlines() if by_code else []
+    below = ["\n".join([*_newest(own, len(text)), *_findings(told, text)]) for text in texts]
+    return Block(
+        some[0].first, some[-1].last, recall, tuple(texts), 0, some[0].continued, by_model[-1].author, tuple(below)
+    )
+
+
+def _newest(lines: Sequence[str], most: int) -> Sequence[str]:
+    """The last lines in so many characters."""
+    sizes = list(accumulate(len(line) + 1 for line in reversed(lines)))
+    return lines[len(lines) - bisect_right(sizes, most) :]
+
+
+def _findings(some: Iterable[str], text: str) -> Iterator[str]:
+    """Findings as one, without names that a text does not have."""
+    for title in (NOT_FOUND, BY_TOOLS):
+        listed = (re.sub(r" and \d+ more$", "", line[len(title) :]) for line in some if line.startswith(title))
+        if names := dict.fromkeys(name for one in listed for name in one.split(", ") if name.strip("`") in text):
+            yield title + ", ".join(names)
+
+
 def lines_of(block: Block, first: int = 0) -> Iterator[LogLine]:
     """The lines of a block: of a model's those of its longest text, of an earlier version's those of its shortest."""
     for worth, who, message, text, when in block.lines:
@@ -135,9 +176,10 @@ def lines_of(block: Block, first: int = 0) -> Iterator[LogLine]:
 def _read(block: Block, first: int) -> Iterator[LogLine]:
     """The lines of a block of which only texts were kept: a model's, or one that an earlier version wrote."""
     if block.author:
-        texts = [block.texts[-1], *(block.texts[0].splitlines() if len(block.texts) > 1 else ())]
+        short = block.texts[-1].splitlines()
+        texts = [*short, *(block.texts[0].splitlines() if len(block.texts) > 1 else ())]
         for n, text in enumerate(filter(str.strip, texts)):
-            yield LogLine("model", on_one_line(text), ITS_LINE if n == 0 else ITS_WORDS, first + n)
+            yield LogLine("model", on_one_line(text), ITS_LINE if n < len(short) else ITS_WORDS, first + n)
         return
     for text in block.texts[-1].splitlines():
         leads = [who for who, lead in LEADS.items() if text.startswith(lead)]

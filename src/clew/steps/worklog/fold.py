@@ -1,7 +1,8 @@
 """One compaction: which of the oldest groups become blocks of the log, and which blocks get fewer words."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace as with_
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -11,15 +12,13 @@ from clew.core.cuts import Stretch
 from clew.core.items import Item, Node
 from clew.core.limits import Size
 from clew.core.view import Swap
+from clew.steps.shares import log_share, shortened
 from clew.steps.worklog.history import LEAST_BLOCK, History, runs
-from clew.steps.worklog.levels import Blocks, changed, lowered
+from clew.steps.worklog.levels import Blocks, changed, lowered, rows, shorter
 from clew.steps.worklog.writing import BlockWriter
 
 SMALL = 1_500  # tokens of originals that a block has before it ends at the next request
 WORTH = 300  # tokens that a block has, more or less: with less room there are fewer and longer ones
-LOG_SHARE = 0.6  # of the history that a goal leaves: the log has no more, or the oldest blocks get fewer words
-VERBATIM = 6_000  # tokens that are enough for the newest of what was said, as it was said: the log may have the others
-FEWER = 0.2  # of the same: down to this
 RATIO = 0.15  # of what is folded: so much its blocks take, more or less
 LEAST_CHAPTER = 200  # tokens that a model has for one
 MARGIN = 0.85  # of the room is asked for: models write more than they are asked to
@@ -33,8 +32,9 @@ class ChapterStretch(NamedTuple):
     """What a model shall write of, and in how many tokens."""
 
     nodes: tuple[Node, ...]
-    tokens: int  # of them
+    tokens: int  # of what is to be read
     size: int
+    told: tuple[str, ...] = ()  # blocks of the log that stand for them, to be told anew as one
 
 
 class LogFold:
@@ -42,10 +42,10 @@ class LogFold:
 
     def __init__(self, history: History, most: int) -> None:
         self.history, self.view, self.meter = history, history.view, history.meter
-        self.free, self.sizes, self.old, self.log = history.free, history.sizes, history.old, history.log
+        self.free, self.sizes, self.old = history.free, history.sizes, history.old
+        self.log: Blocks = history.log
         self.size, self.goal, self.tokens = history.size, history.goal, history.tokens
-        self.most = min(most, max(int(LOG_SHARE * self.tokens), self.tokens - VERBATIM))
-        self.fewer = min(int(FEWER * self.tokens), self.most // 2)
+        self.most = min(most, log_share(history.target, history.first))
         self.stands = history.state_size(self.most)
         self.writing = BlockWriter(history)
 
@@ -53,11 +53,8 @@ class LogFold:
         """What to replace by what: as little as does, so that what room there is holds originals."""
         best: list[Swap] = []
         low, high = 0, len(self.free)
+        self.log = self._shortened(self._extent())
         tried = self._extent()
-        gone = sum(size.tokens for size in self.sizes[:tried])
-        if self.log and self.history.log_tokens(self.log.values()) + RATIO * gone > self.most:
-            self.log = lowered(self.history, self.log, self.fewer, self.most)
-            tried = self._extent()
         for _ in range(ROUNDS):
             swaps = self._plan(tried)
             after = self._after(swaps)
@@ -83,6 +80,8 @@ class LogFold:
         if left <= SLACK * self.tokens:
             return swaps
         self.most += left
+        self.log = self.history.log
+        self.log = self._shortened(extent)
         more = self._plan(extent)
         return more if self._after(more).within(self.goal) else swaps
 
@@ -91,6 +90,7 @@ class LogFold:
         tokens for one, at most so many."""
         target = self.history.target
         self.size = self.size._replace(tokens=max(self.size.tokens, int(DEEPER * target.threshold)))
+        self.log = self._shortened(self._extent())
         extent = self._extent()
         gone = sum(size.tokens for size in self.sizes[:extent])
         rest = self.size.tokens - gone - sum(self.meter.node(self.view.nodes[at]).tokens for at in self.old)
@@ -100,7 +100,42 @@ class LogFold:
             tokens = self.history.tokens_of(run)
             size = min(int(RATIO * tokens), int(MARGIN * room * tokens / max(1, gone)))
             found.append(ChapterStretch(tuple(self.view.originals(*run)), tokens, max(LEAST_CHAPTER, size)))
-        return found
+        return [*found, *self._to_tell_anew()]
+
+    def _to_tell_anew(self) -> Iterator[ChapterStretch]:
+        """The blocks that lose words by this fold: a model makes one of them better than code can choose of its lines.
+
+        It reads what models wrote of them at first: originals of so many would be longer than its window. Where the
+        room is large all their lines stand in fewer words, and only those are told anew that would become one.
+        """
+        history, small = self.history, self.history.target.budget.is_small
+        spans = [at for at in self.log if at[1] - at[0] > 1]
+        if small and self.log != history.log:
+            spans = [(row[0][0], row[-1][1]) for row in rows(history, history.log) if len(row) > 1]
+        for start, stop in spans:
+            some = {at: with_(block, level=0) for at, block in history.log.items() if start <= at[0] < stop}
+            if (start, stop) in history.anew or not all(block.author for block in some.values()):
+                continue
+            some = shorter(history, some, history.target.room // 2)
+            told = tuple(f"{block.title}:\n{block.texts[block.level]}" for _, block in sorted(some.items()))
+            now = sum(self.meter.item(self.log[at].item()).tokens for at in self.log if start <= at[0] < stop)
+            nodes = tuple(self.view.nodes[start:stop])
+            yield ChapterStretch(nodes, self.meter.counter.text("\n".join(told)), max(LEAST_CHAPTER, now), told)
+
+    def _wanted(self, extent: int) -> int:
+        """Tokens for blocks of so many groups."""
+        told = {at: chapter for at, chapter in self.history.chapters.items() if at in self.free[:extent]}
+        others = sum(size.tokens for at, size in zip(self.free, self.sizes[:extent], strict=False) if at not in told)
+        return int(RATIO * others) + sum(self.meter.counter.text(one.texts[0]) for one in told.values())
+
+    def _shortened(self, extent: int, lacking: int = 0) -> Blocks:
+        """The blocks so far, in fewer words if those of so many groups more have no room beside them."""
+        want, had = self._wanted(extent), self.history.log_tokens(self.log.values())
+        if not self.log or (not lacking and had + want + self.stands <= self.most):
+            return self.log
+        most = shortened(self.history.target, min(self.most - self.stands - want, had - lacking), want)
+        all_most = most if self.history.target.budget.is_small else self.most
+        return lowered(self.history, self.history.told_anew(self.log), most, all_most)
 
     def _extent(self) -> int:
         """How many of the oldest groups to fold, by a first guess."""
@@ -141,9 +176,9 @@ class LogFold:
         gone = sum(size.tokens for size in self.sizes[:extent])
         log = self.log
         rest = self.size.tokens - gone - sum(self.meter.node(self.view.nodes[at]).tokens for at in self.old)
-        want, room = int(RATIO * gone), self._room(log, rest)
+        want, room = self._wanted(extent), self._room(log, rest)
         if log and extent == len(self.free) and room < want:
-            log = lowered(self.history, log, self.fewer, self.most)
+            log = self._shortened(extent, want - room)
             room = self._room(log, rest)
         spans = self._spans(extent, max(LEAST_BLOCK, room))
         free = self.goal.tokens - rest - self.history.log_tokens(log.values())

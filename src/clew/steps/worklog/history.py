@@ -12,6 +12,7 @@ from clew.core.view import View, originals
 from clew.facts.chapters import Chapter
 from clew.facts.coverage import words_in
 from clew.steps.places import first_exchange, protected
+from clew.steps.shares import STATE
 from clew.steps.worklog.blocks import Block, blocks, lines_of, standing
 from clew.steps.worklog.choosing import LogLine
 from clew.steps.worklog.requests import WorkRequest, requests
@@ -19,8 +20,8 @@ from clew.steps.worklog.standing import RULES_FIRST, Standing
 from clew.tokens.target import Target
 
 LEAST_BLOCK = 200  # tokens of originals: for less, a block is not worth its heading
-STATE = 0.2  # of the history, at most, for how things stand
 MORE_STATE = 1.2  # times what how things stood took last: it grows
+NEW_STATE = 100  # tokens: the same where there was little
 RULES_SHARE = 8  # of the history: an eighth of it may be the user's rules before they are cut
 ALL = 1_000_000  # characters: no bound
 
@@ -39,13 +40,21 @@ class History:
         self.keep = keep = protected(view, target)
         free = [g for g in view.groups() if not any(keep[slice(*g)]) and self.old.keys().isdisjoint(range(*g))]
         self.chapters = written_of(view, free, chapters)
+        places = [(at, at + 1) for at in range(len(view.nodes)) if at in self.old or not keep[at]]
+        self.anew = {
+            at: one for at, one in written_of(view, places, chapters).items() if at[0] in self.old and one.texts
+        }
+        self.anew = {at: one for at, one in self.anew.items() if at[1] - at[0] > 1 and at[1] - 1 in self.old}
         self.free = list(joined(free, self.chapters))
         self.sizes = [self.meter.span(view, *g) for g in self.free]
+        self.first = self.tokens_of(first_exchange(view.nodes)) if self.known else 0
 
     def state_size(self, most: int) -> int:
         """Tokens for how things stand, in a log of so many."""
-        most, told = min(int(STATE * self.tokens), most // 2), self.stood.told(ALL) if self.stood else ""
-        return min(most, int(MORE_STATE * self.meter.counter.text(told)) + LEAST_BLOCK) if told else most
+        most = min(int(STATE * self.tokens), most // 2)
+        if self.stood is None:
+            return most
+        return min(most, int(MORE_STATE * self.meter.counter.text(self.stood.told(ALL))) + NEW_STATE)
 
     @cached_property
     def rules_size(self) -> int:
@@ -68,6 +77,19 @@ class History:
     def earlier(self) -> Sequence[LogLine]:
         """The lines of the log so far."""
         return [line for block, _ in self.old.values() for line in lines_of(block)]
+
+    def told_anew(self, log: Mapping[Stretch, Block]) -> dict[Stretch, Block]:
+        """The blocks, with those as one that a model has told anew."""
+        log = dict(log)
+        for (start, stop), chapter in self.anew.items():
+            some = [at for at in log if start <= at[0] and at[1] <= stop]
+            first, last = log.get((start, start + 1)), log.get((stop - 1, stop))
+            if first and last:
+                words = chapter.texts, 0, first.continued, chapter.author, chapter.findings
+                for at in some:
+                    del log[at]
+                log[start, stop] = Block(first.first, last.last, self.view.short(start, stop), *words)
+        return log
 
     def tokens_of(self, span: Stretch) -> int:
         """Tokens of what stands there."""

@@ -1,7 +1,7 @@
 """Older blocks of the log in fewer words: a level at a time, oldest first, then neighbours as one."""
 
 from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
+from typing import Any
 
 from clew.clients.voices import typed
 from clew.core.cuts import Stretch
@@ -18,6 +18,22 @@ Blocks = Mapping[Stretch, Block]  # by where they stand
 def lowered(history: History, log: Blocks, most: int, all_most: int, apart: int = -1) -> dict[Stretch, Block]:
     """The blocks in fewer words, oldest first, a level a pass, then neighbours as one, until they are within so
     many tokens; the one at `apart` stays by itself."""
+    log = shorter(history, log, most)
+    sizes = {at: history.meter.item(block.item()).tokens for at, block in log.items()}
+    while (whole := sum(sizes.values())) > most and (run := _neighbours(history, log, apart, whole > all_most)):
+        start, stop = run[0][0], run[-1][1]
+        one = together([log[at] for at in run], history.view.short(start, stop))
+        if history.meter.item(one.item()).tokens >= sum(sizes[at] for at in run):
+            break
+        for at in run:
+            del log[at], sizes[at]
+        log = shorter(history, {**log, (start, stop): one}, most)
+        sizes = {at: history.meter.item(block.item()).tokens for at, block in log.items()}
+    return log
+
+
+def shorter(history: History, log: Blocks, most: int) -> dict[Stretch, Block]:
+    """The blocks by shorter texts, the oldest first, a level a pass, until they are within so many tokens."""
     log = dict(log)
     sizes = {at: history.meter.item(block.item()).tokens for at, block in log.items()}
     again = True
@@ -28,18 +44,6 @@ def lowered(history: History, log: Blocks, most: int, all_most: int, apart: int 
                 break
             if fewer := log[at].lower():
                 log[at], sizes[at], again = fewer, history.meter.item(fewer.item()).tokens, True
-    short = (run for run in runs(history.free) if history.tokens_of(run) < LEAST_BLOCK)
-    small = {at for run in short for at in range(*run)}  # too little for a block: it may stand between two
-    if words := {at for at in small if typed(history.view.nodes[at].item)}:  # but for what the user said
-        small -= words
-    while (whole := sum(sizes.values())) > most and (run := _neighbours(log, apart, small, whole > all_most)):
-        start, stop = run[0][0], run[-1][1]
-        one = together([log[at] for at in run], history.view.short(start, stop))
-        if (size := history.meter.item(one.item()).tokens) >= sum(sizes[at] for at in run):
-            break
-        for at in run:
-            del log[at], sizes[at]
-        log[start, stop], sizes[start, stop] = one, size
     return log
 
 
@@ -56,8 +60,12 @@ def changed(
             tally = {noun: sum(t.get(noun, 0) for t in tallies) for t in tallies for noun in t}
             ends = (anew or history.stood) if (start, stop) == last else None
             item = block.item(ends.told(int(DENSE * stands)) if ends else "")
-            more = {STANDS: ends.to_json(), BESIDE: sorted(ends.sources())} if ends else {}
-            swaps.append(Swap(start, stop, [item], {LOG: block.to_json(), "tally": tally, **more}))
+            more: dict[str, Any] = {STANDS: ends.to_json(), BESIDE: sorted(ends.sources())} if ends else {}
+            by_model = history.anew.get((start, stop))
+            by_model = by_model if by_model and by_model.texts == block.texts else None
+            more |= {"cost": by_model.cost} if by_model else {}
+            spent = by_model.spent if by_model else 0
+            swaps.append(Swap(start, stop, [item], {LOG: block.to_json(), "tally": tally, **more}, spent))
             continue
         stays = (start, stop) == last and STANDS in evidence
         if (start, stop) == last and anew:
@@ -78,16 +86,25 @@ def changed(
     return swaps
 
 
-def _neighbours(log: Blocks, apart: int, small: AbstractSet[int], few: bool) -> list[Stretch]:
-    """The oldest blocks in a row, with nothing between them that stays, enough to become one; or but a `few`."""
-    run, some = list[Stretch](), list[Stretch]()
-    for start, stop in sorted(log):
-        if run and (start == apart or not all(at in small for at in range(run[-1][1], start))):
-            run = []
-        if start != apart:
-            run.append((start, stop))
-        if len(run) == TOGETHER:
-            return run
-        if len(run) > len(some):
-            some = list(run)
+def _neighbours(history: History, log: Blocks, apart: int, few: bool) -> list[Stretch]:
+    """The oldest blocks in a row, enough to become one; or but a `few`."""
+    found = rows(history, log, apart)
+    if run := next((run for run in found if len(run) >= TOGETHER), None):
+        return run[:TOGETHER]
+    some = max(found, key=len, default=[])
     return some if few and len(some) > 1 else []
+
+
+def rows(history: History, log: Blocks, apart: int = -1) -> list[list[Stretch]]:
+    """The blocks that could become one: neighbours, with nothing between them that stays."""
+    short = (run for run in runs(history.free) if history.tokens_of(run) < LEAST_BLOCK)
+    small = {at for run in short for at in range(*run)}  # too little for a block: it may stand between two
+    if words := {at for at in small if typed(history.view.nodes[at].item)}:  # but for what the user said
+        small -= words
+    found = list[list[Stretch]]()
+    for start, stop in sorted(at for at in log if at[0] != apart):
+        if found and all(at in small for at in range(found[-1][-1][1], start)):
+            found[-1].append((start, stop))
+        else:
+            found.append([(start, stop)])
+    return found

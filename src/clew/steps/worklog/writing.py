@@ -14,8 +14,9 @@ from clew.facts import sheet
 from clew.facts.chapters import Chapter
 from clew.facts.coverage import ledger, noted
 from clew.steps.lines import omitted, tallies
+from clew.steps.shares import STATE
 from clew.steps.worklog.blocks import Block, written
-from clew.steps.worklog.history import STATE, History
+from clew.steps.worklog.history import History
 from clew.steps.worklog.log import Log
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.wording import around, words
