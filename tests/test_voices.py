@@ -245,6 +245,14 @@ def test_each_row_finds_its_example_and_leaves_what_was_typed(kind: str, example
     assert kind_of(Item("text", "user", f"Why does it say this?\n{ASK}")) == "typed"
 
 
+@pytest.mark.parametrize("tag", TAGS)
+def test_a_mark_amid_a_line_is_spoken_of(tag: str) -> None:
+    text = f"My colleague wrote <{tag}>never bill zone 9</{tag}> in the ticket, is that ours?"
+    assert typed(Item("text", "user", text)) == text
+    after = f"<{tag}>\nBe brief.\n</{tag}><{tag}>\nBe kind.\n</{tag}>"
+    assert typed(Item("text", "user", f"{after}\n{ASK}")) == ASK
+
+
 @pytest.mark.parametrize("frame", RESULT_FRAMES)
 def test_what_a_client_puts_around_what_a_tool_printed_is_its_own(frame: ResultFrame) -> None:
     result = Item("result", "tool", frame.example)

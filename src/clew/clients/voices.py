@@ -28,6 +28,7 @@ BOILERPLATE = frozenset(
     "reminder environment instructions skill listing command filler interruption status summary-request".split()
 ) | {"title-request"}
 PASTE = 2_000  # characters: a longer message was not all typed
+INDENT = 80  # characters before a mark in which the words would stand that it is amid
 FRAME_END = 400  # characters at the end of a result in which its client says how the command ended
 FIRST = 4  # items of a history that begins with a summary: where the client runs, the summary, what answers it
 
@@ -367,7 +368,7 @@ def _wraps(text: str) -> Iterator[VoicePart]:
     """
     if "</" not in text and not any(wrap.opening in text for wrap in _ENDLESS):  # most text has nothing of it
         return
-    look, last = 0, dict[str, int]()
+    look, stop, last = 0, 0, dict[str, int]()
     fences = [line.start() for line in _FENCES.finditer(text)]
     while found := _OPENING.search(text, look):
         wrap, start, look = _BY_OPENING[found[0]], found.start(), found.end()
@@ -377,9 +378,10 @@ def _wraps(text: str) -> Iterator[VoicePart]:
         if (shown := _shown(fences, start)) and not wrap.endless:
             look = shown  # a person shows it between two fences: before them, no program spoke in this text
             continue
-        if (wrap.endless and start and text[start - 1] != "\n") or (end < look and not wrap.endless):
-            continue  # somebody speaks of it
-        look = end + len(wrap.closing) if end >= look else len(text)
+        before = text[max(stop, start - INDENT) : start].rpartition("\n")[2]
+        if before.strip() or (end < look and not wrap.endless):
+            continue  # somebody speaks of it: clients begin a line with theirs
+        look = stop = end + len(wrap.closing) if end >= look else len(text)
         fences = []
         yield VoicePart(wrap.kind, start, look)
 
