@@ -11,8 +11,10 @@ from clew.steps.worklog.refusals import says_unmade, unmade
 from clew.steps.worklog.tables import tabled
 from clew.steps.worklog.wording import on_one_line, words
 from clew.text.quoting import TOOL, quoted
+from clew.text.words import width
 
 LINE_READ = 500  # characters of a line that are looked at
+LONG = 80  # letters of a value that is a text by itself
 RESULT_LINE = 160  # characters of a line of output
 PLACES_TOLD = 2  # lines that say where something is wrong
 END_READ = 6_000  # characters at the end of an output in which it says that something is wrong
@@ -77,9 +79,15 @@ def values(value: object, given: str = "", most: int = RESULT_LINE) -> str:
     told = dict[str, None]()
     for name, one in _leaves(value, "", DEPTH):
         entry = f"{name} {one}".strip()
-        if one not in given and sum(map(len, told)) + len(entry) + 2 * len(told) <= most:
+        if width(one) <= LONG and one not in given and sum(map(len, told)) + len(entry) + 2 * len(told) <= most:
             told[entry] = None
     return ", ".join(told)
+
+
+def texts_in(text: str) -> list[str]:
+    """The values of data that are texts by themselves."""
+    value = parsed(text) if text[:1] in "{[" else None
+    return [one for _, one in _leaves(value, "", DEPTH) if width(one) > LONG]
 
 
 def _leaves(value: object, name: str, depth: int) -> Iterator[tuple[str, str]]:
