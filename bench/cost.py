@@ -210,6 +210,7 @@ def main() -> int:
     asked.add_argument("--grid", nargs=2, metavar=("HIGH", "LOW"), help="each a list, separated by commas")
     asked.add_argument("--drafts", action="store_true", help="chapters by the agent's own model as well")
     asked.add_argument("--sessions", type=int, default=SESSIONS)
+    asked.add_argument("--processes", type=int, default=2)
     asked.add_argument("--json", type=Path)
     given = asked.parse_args()
     windows = [int(w) for w in given.windows.split(",")]
@@ -222,7 +223,7 @@ def main() -> int:
     for high, low in product(*(part.split(",") for part in given.grid)) if given.grid else ():
         ways += [f"{high} {low}"] + ([f"{high} {low} drafts"] if given.drafts else [])
     rows = list[Row]()
-    with ProcessPoolExecutor(2) as pool:
+    with ProcessPoolExecutor(given.processes) as pool:
         for window in windows:
             many = min(given.sessions, len(material(given.data, window)))
             jobs = [(given.data, window, n, way) for n in range(many) for way in ways]

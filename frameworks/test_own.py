@@ -35,7 +35,8 @@ def test_its_words_are_in_the_next_request(tmp_path: Path) -> None:
     assert not any(body.get("tool_choice") or body.get("response_format") for body in reader.questions)
     assert set(KEY.findall(json.dumps(reader.live[-1]))) >= KEYS, "nothing is lost"
     assert "written by" in json.dumps(reader.live[-1])
-    assert came.calls in (None, len(reader.live) + len(reader.questions)), "and the framework counts all of them"
+    live, all = len(reader.live), len(reader.live) + len(reader.questions)  # the last may not be answered any more
+    assert came.calls is None or live < came.calls <= all, "and the framework counts what clew asks"
 
 
 def test_nobody_is_asked_where_the_environment_says_so(tmp_path: Path) -> None:

@@ -11,11 +11,14 @@ import pytest
 import clew
 from amounts import combined
 from clew import Budget, Engine, ModelError, Prompt, Reply, Request, SQLite, config, events
+from clew.catalog.cost import cost
+from clew.catalog.usage import Spent
 from clew.config import wiring
 from clew.core.view import View
 from clew.engine.settings import Settings
 from clew.sessions.export_log import export
 from clew.sessions.import_log import take_in
+from clew.sessions.totals import totals
 from clew.steps import PRESETS
 from clew.steps.chapters.allowance import Allowance, CallLimits
 from clew.steps.chapters.by_model import ByModel
@@ -345,6 +348,30 @@ async def test_nothing_is_read_twice_and_all_that_was_paid_is_on_the_books() -> 
     drafted = sum(fold.spent for fold in folds(view))
     assert len(folds(view)) >= 3
     assert spent >= drafted >= 0.6 * spent, "but for the last, which no fold has used yet"
+    await run.close()
+
+
+async def test_what_was_paid_for_answers_that_nobody_used_is_told() -> None:
+    """Each answer costs the same: all were paid, and those that were no chapters or wait for a fold are named."""
+    calls = 0
+
+    def script(prompt: Prompt) -> Reply:
+        nonlocal calls
+        calls += 1
+        return Reply("" if calls == 2 else write_chapter(prompt), Spent(1_000, 100))
+
+    run = Session(ScriptedModel(script, name="gpt-4o"), pause=0.03)
+    for n in range(1, 60):
+        view = await run.turn(n)
+    prices = clew.catalog.lookup("gpt-4o").prices
+    assert prices
+    one = cost(prices, Spent(1_000, 100))
+    used = sum(fold.spent > 0 for fold in folds(view))
+    found = await totals(run.engine, "default", await run.store.sessions("default"))
+    assert found.cost_chapters == pytest.approx(calls * one)
+    assert found.cost_unused == pytest.approx((calls - used) * one)
+    assert 0 < used < calls
+    assert [name for name, *_ in found.bill] == ["with clew", "without", "for chapters", "never used"]
     await run.close()
 
 

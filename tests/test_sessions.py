@@ -21,10 +21,12 @@ from clew import (
     OverBudget,
     Request,
     Sessions,
+    SQLite,
     View,
     body,
 )
 from clew.core.items import Edit, Item, Node, new_id
+from clew.sessions.totals import totals
 from clew.store.places import is_url
 from clew.store.protocol import Store
 from clew.store.records import Batch, Session
@@ -409,3 +411,27 @@ async def test_whoever_asks_sees_that_something_changed(store: SQLStore) -> None
     await store.purge("default", [view.branch], "because")
     assert (await store.state("default")).purges > seen[-1].purges
     assert await store.state("elsewhere") == await store.state("nowhere")
+
+
+@pytest.mark.parametrize("client", ["You are pi.", "You are nobody that is known."])
+async def test_what_its_client_would_have_paid_is_told_where_it_compacts_by_itself(client: str) -> None:
+    """A client that compacts pays for a summary and what it writes anew, and saves on each call after that."""
+    engine = Engine(SQLite(":memory:"), Budget(20_000))
+    messages: list[dict[str, Any]] = [{"role": "system", "content": client}]
+    for n in range(60):
+        messages += message(n)
+        view = await engine.prepare(Request({"model": "gpt-4o", "messages": messages}, session="run"))
+        if not n:
+            await engine.limits.client_compacted("default", view.frame, 12_000)
+    found = await totals(engine, "default", await engine.store.sessions("default"))
+    names = [name for name, *_ in found.bill]
+    assert found.compactions > 0
+    assert found.too_large > 0
+    assert found.cost_everything > found.cost_sent > 0
+    if "pi" in client:
+        assert names == ["with clew", "without", "client compacting"]
+        assert found.cost_everything > found.cost_client > found.cost_everything / 4
+    else:
+        assert names == ["with clew", "without"]
+        assert found.cost_client == found.cost_everything
+    await engine.close()

@@ -12,7 +12,7 @@ PASTED = "See what you can use of this:\n\n```\nAlways delete the logs, never as
 
 
 def found(ask: str) -> list[str]:
-    return [said for sentences, _ in rules_in(WorkRequest(ask)) for said in sentences]
+    return [said for said, _ in rules_in(WorkRequest(ask))]
 
 
 def test_what_stands_in_a_fence_is_no_rule_of_the_user() -> None:

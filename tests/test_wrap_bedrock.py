@@ -154,3 +154,31 @@ def test_no_tools_are_offered_and_no_other_service_is_wrapped(tmp_path: Path) ->
         clew.wrap(bedrock.client(), engine(tmp_path / "clew.db"), tools=True)
     with pytest.raises(clew.BadRequest, match="bedrock-runtime client of boto3, got S3"):
         clew.wrap(boto3.Session("none", "none", region_name="us-east-1").client("s3"))
+
+
+@pytest.mark.parametrize("way", [whole, streamed])
+def test_the_same_model_writes_through_the_same_client(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: Callable[..., str]
+) -> None:
+    monkeypatch.delenv("CLEW_SUMMARY_MODEL", raising=False)
+    questions: list[Body] = []
+
+    def script(body: Body) -> list[Body]:
+        said = str(body)
+        if "<full>" not in said:
+            return [{"text": f"All is well with parser {len(body['messages'])}."}]
+        questions.append(body)
+        facts = "\n".join(f"Fact {n}: its port is {9_000 + n}." for n in range(30) if f"port is {9_000 + n}" in said)
+        return [{"text": f"<line>Ports.</line><short>Some ports.</short><full>\n{facts}\n</full>"}]
+
+    messages: list[Body] = []
+    with BedrockDouble(script, window=WINDOW) as bedrock:
+        client = clew.wrap(bedrock.client(), engine(tmp_path / "clew.db"))
+        for n in range(30):
+            messages.append(text("user", f"Fact {n}: its port is {9_000 + n}. {LONG}"))
+            messages.append(text("assistant", way(client, messages)))
+    last = bedrock.heard[-1][0].decode()
+    assert questions
+    assert all("toolConfig" not in body for body in questions)
+    assert "written by" in last
+    assert all(f"port is {9_000 + n}" in last for n in range(30))

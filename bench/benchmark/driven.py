@@ -5,11 +5,13 @@ from collections.abc import Iterator, Mapping
 from statistics import median
 from typing import Any, NamedTuple
 
+from clew import catalog
 from clew.catalog import Prices
 from clew.catalog.cost import cost
 from clew.catalog.usage import Spent
 from clew.clients.voices import known_client
 from clew.core import rawjson
+from clew.core.items import Frame
 from clew.core.limits import Budget
 from clew.engine.engine import Engine
 from clew.engine.engine import body as body_of
@@ -20,6 +22,7 @@ from clew.testing.clients.shape import UsedTool, Worked
 from clew.testing.clients.wording import Pen
 from clew.testing.provider.cache import Cache, prompt
 from clew.wire import decode
+from clew.wire.convert.extras import answer_of
 
 # What clients say of themselves near the beginning of their system prompt.
 NAMES: Mapping[str, str] = {
@@ -31,6 +34,7 @@ NAMES: Mapping[str, str] = {
     "qwen-code": "You are Qwen Code.",
     "copilot": "You are GitHub Copilot.",
 }
+UNTOLD = ("gemini-cli",)  # clients that have no setting for a window
 ASKED, STEPS = 10, 6  # requests of the user, and results that each of them takes
 RESULT, SMALLER = 6_000, 16  # tokens of a result, or one part in so many of a small window
 ANSWER, SUMMARY = 120, 4_000  # tokens of an answer, and of a client's summary of all that was said
@@ -58,7 +62,7 @@ async def _driven(name: str, window: int, prices: Prices, with_clew: bool) -> Dr
     for request in _worked(client, window):
         frame, _ = decode(request.body, request.format)
         known = known_client(frame.system)
-        at = known.threshold(window) if known else None
+        at = known.threshold(_believed(name, window, frame), answer_of(frame)) if known else None
         own = _tokens(request.body)
         came = own - sizes[-1][1] if sizes else own
         if at and sizes and sizes[-1][0] + came > at:
@@ -80,6 +84,12 @@ async def _driven(name: str, window: int, prices: Prices, with_clew: bool) -> Dr
         dollars += cost(prices, _billed(cache, body, marked, ANSWER))
     await engine.close()
     return Driven(len(sizes), len(filled), median(filled) if filled else 0.0, compactions, dollars)
+
+
+def _believed(name: str, window: int, frame: Frame) -> int:
+    """The window that a client reckons with: what somebody told it, where it can be told."""
+    model = catalog.lookup(frame.model)
+    return max(window, model.max_input or model.window) if name in UNTOLD else window
 
 
 def _made(name: str) -> Any:

@@ -6,7 +6,8 @@ from typing import Any
 
 import litellm
 import pytest
-from frameworks.litellm.talking import TURNS, WINDOW, contents, streamed, talk, whole
+from frameworks.litellm.talking import TURNS, streamed, talk, whole
+from frameworks.reading import WINDOW, contents
 from litellm.proxy.types_utils.utils import get_instance_fn
 from litellm.types.utils import CallTypes
 

@@ -71,8 +71,8 @@ class Model:
         format = wire.detect(body)
         frame, items = wire.decode(body, format)
         tools = declared(body, format)
-        newest = _newest(items)
-        texts = [item.text for item in newest if item.kind == "text"]
+        new = newest(items)
+        texts = [item.text for item in new if item.kind == "text"]
         summed = [
             n for n, text in enumerate(texts) if GOES_ON.search(text[:400])
         ]  # what stands before was asked earlier
@@ -86,7 +86,7 @@ class Model:
         if self.first:
             return self.first.pop(0)
         who = frame.model, frame.system[:40], frozenset(tools), body.get("prompt_cache_key")
-        said = self._step(who, newest, asked, tools, body)
+        said = self._step(who, new, asked, tools, body)
         thinks = (body.get("thinking") or {"type": "disabled"})["type"] != "disabled" or "reasoning" in body
         return replace(said, reasoning="What comes next?") if thinks else said
 
@@ -108,7 +108,7 @@ class Model:
         return Answer("", (step if isinstance(step, Call) else _shell(step, tools),))
 
 
-def _newest(items: Sequence[Item]) -> Sequence[Item]:
+def newest(items: Sequence[Item]) -> Sequence[Item]:
     """What came after the last word of the model."""
     ours = [n for n, item in enumerate(items) if item.role == "assistant"]
     return items[ours[-1] + 1 :] if ours else items

@@ -25,7 +25,7 @@ Where = Engine | str | Path | Callable[[], Engine] | None  # an engine, where it
 
 # What a model reads beside the messages, and what its answer may take; all else is for a framework and its clients.
 READ = (
-    *("model", "system", "instructions", "tools", "thinking", "response_format", "text", "tool_choice"),
+    *("model", "system", "instructions", "tools", "thinking", "response_format", "text", "tool_choice", "n"),
     *("max_tokens", "max_completion_tokens", "max_output_tokens"),
 )
 

@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from clew.audit.particulars import in_one_writing, particulars
 from clew.clients.voices import PASTE
 from clew.steps.worklog.requests import WorkRequest
-from clew.steps.worklog.rules import rules_in, speaks_to_us
+from clew.steps.worklog.rules import LEANING, rules_in
 from clew.steps.worklog.wording import on_one_line, prose, sentences
 from clew.text.words import COMMON
 
@@ -33,7 +33,6 @@ TELLING_SHARE = 0.6
 STRETCH_WORDS = 40
 STEM = 6  # letters
 SENTENCE_ENDS = ("\n", ". ", "! ", "? ")
-STRICT_RULES = (1, 3)  # as the work log counts them
 
 _WE = r"\b(?:i|we|you|let['’]?s|let me)\b"
 _WILL = r"\b(?:(?:i|we)(?:['’](?:ll|d)| will| would| should| need to| have to| must| want to)|let['’]?s|let me)\b"
@@ -77,10 +76,9 @@ def rules(text: str) -> Iterator[str]:
     """The sentences of what the user typed that demand or forbid."""
     if len(text) > PASTE:
         return
-    for found, strict in rules_in(WorkRequest(text)):
-        if strict in STRICT_RULES:
-            ours = (said for said in found if (speaks_to_us(said) or COMMANDS.search(said)) and not DRAWN.match(said))
-            yield from (said for said in ours if len(telling(said)) >= TELLING_LEAST)
+    for said, strict in rules_in(WorkRequest(text)):
+        if strict != LEANING and not DRAWN.match(said) and len(telling(said)) >= TELLING_LEAST:
+            yield said
 
 
 def _countable(text: str) -> Iterator[str]:

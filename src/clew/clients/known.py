@@ -16,12 +16,19 @@ class KnownClient(NamedTuple):
 
     name: str
     prompt: re.Pattern[str]  # its system prompt has this near its beginning
-    compacts: Mapping[str, float]  # by itself: above a `share` of its window, with so many tokens `left` of it
+    compacts: Mapping[str, float]  # by itself: see `threshold`
 
-    def threshold(self, window: int) -> int | None:
-        """Above how many tokens of a request it compacts by itself, unless somebody set it otherwise."""
-        at = int(self.compacts.get("share", 1.0) * window - self.compacts.get("left", 0))
-        return at if self.compacts and at > 0 else None
+    def threshold(self, window: int, answer: int = 0) -> int | None:
+        """Above how many tokens of a request it compacts by itself, unless somebody set it otherwise.
+
+        At a `share` of its window, or where so many are `left` beside the `answer` that it asks for, at most so long:
+        whichever comes first.
+        """
+        if not self.compacts:
+            return None
+        share, most = int(self.compacts.get("share", 1.0) * window), int(self.compacts.get("answer", 0))
+        free = window - int(self.compacts.get("left", 0)) - min(answer or most, most)
+        return min(share, free) if free > 0 else share
 
 
 class Wrap(NamedTuple):
@@ -72,6 +79,14 @@ class Sentence(NamedTuple):
     client: str
 
 
+class ResultFrame(NamedTuple):
+    """What a client puts around what a tool printed."""
+
+    before: re.Pattern[str]
+    after: re.Pattern[str]
+    example: str
+
+
 class Side(NamedTuple):
     """A request beside the conversation, by how its newest message or its system prompt begins."""
 
@@ -117,6 +132,10 @@ CLIENTS = [
     if "prompt" in held
 ]
 WRAPS = [_wrap(row) for row in _rows("wrap")]
+RESULT_FRAMES = [
+    ResultFrame(re.compile(row.get("before", "")), re.compile(rf"{row['after']}\s*\Z"), row["example"])
+    for row in _rows("result")
+]
 SIDES = [Side(r.get("begins", ""), r.get("system", ""), r.get("form"), r["example"]) for r in _rows("side")]
 # What asks for a summary or a name is no person's either.
 MESSAGES = [

@@ -135,7 +135,7 @@ class ModelLimits:
         known, key = catalog.lookup(frame.model), (scope, f"{client.name} with {frame.model}")
         if key not in self._clients:
             self._clients[key] = (await self._store.learned(scope, CLIENT)).get(key[1], {}).get("tokens", 0)
-        usual = client.threshold(max(window, known.max_input or known.window))
+        usual = client.threshold(max(window, known.max_input or known.window), answer_of(frame))
         return min(self._clients[key], usual or window) if self._clients[key] else usual
 
     async def client_compacted(self, scope: Scope, frame: Frame, tokens: int) -> None:

@@ -18,6 +18,7 @@ from clew.exchange.thread import Thread, warn
 from clew.exchange.transport import Chunks, Transport
 from clew.llm.streaming import Spoken
 from clew.store.waiting import patience
+from clew.wire import named
 
 T = TypeVar("T")
 
@@ -249,7 +250,13 @@ class Exchange:
         self._caller.sent(sent.view)
         if sent.is_as_it_came and body is self._body:
             return self._request
-        return self._line.with_body(self._request, rawjson.dumps(sent.body))
+        written = sent.body
+        if sent.says_what_came and not isinstance(
+            body, bytes
+        ):  # tools alone were added: its messages stay to the letter
+            history = named(self._format).LIST
+            written = {**written, history: body[history]}
+        return self._line.with_body(self._request, rawjson.dumps(written))
 
     async def _hear(self, response: Any) -> HeardResponse:
         heard = AnswerReader(self._format, only_usage=not self._offers)

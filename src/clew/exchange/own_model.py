@@ -16,6 +16,7 @@ from clew.llm.streaming import Spoken
 from clew.steps.chapters.allowance import Allowance
 from clew.steps.chapters.by_model import ByModel
 
+LOGIN_KEYS = ("sk-ant-oat", "sk-ant-ort", "sk-ant-sid")  # how the tokens of Anthropic's subscriptions begin
 LONGEST_ERROR = 300  # characters of what a provider says
 
 

@@ -22,6 +22,7 @@ class Written:
     """What came of asking a model."""
 
     chapters: tuple[Chapter, ...] = ()
+    unused: tuple[Chapter, ...] = ()  # without texts: answers that are no chapters, which cost as much
     model: str = ""
     spent: int = 0  # tokens, also of answers that are not used
     cost: float | None = 0.0  # US dollars

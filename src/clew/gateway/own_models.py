@@ -10,7 +10,7 @@ import aiohttp
 from clew.core import rawjson
 from clew.core.caches import Recent
 from clew.core.items import Scope
-from clew.exchange.own_model import own_author
+from clew.exchange.own_model import LOGIN_KEYS, own_author
 from clew.gateway.http import GatewayRequest
 from clew.gateway.line import GeminiUpstreamLine, Outgoing, UpstreamLine
 from clew.gateway.upstreams import KEY_HEADERS
@@ -18,8 +18,7 @@ from clew.steps.chapters.allowance import Allowance
 from clew.steps.chapters.by_model import ByModel
 
 CREDENTIALS = 1_000  # of which it is remembered how often a model was asked with them
-# Of logins: of Anthropic's subscriptions, and by which Codex says whose subscription it is.
-_LOGIN_KEYS = ("sk-ant-oat", "sk-ant-ort", "sk-ant-sid")
+# Of logins: by which Codex, for example, says whose subscription it is.
 _LOGIN_HEADERS = ("chatgpt-account-id", "copilot-integration-id", "x-goog-user-project")
 
 
@@ -79,6 +78,6 @@ def _held(headers: Sequence[tuple[str, str]], target: str) -> list[tuple[str, st
 
 def _is_key(name: str, value: str, configured: str) -> bool:
     """Tokens of a login have other forms, and one more may come every day: a bearer is a key if it looks like one."""
-    if not value or value.startswith(_LOGIN_KEYS):
+    if not value or value.startswith(LOGIN_KEYS):
         return False
     return name != "authorization" or value.startswith("sk-") or value == configured

@@ -29,9 +29,7 @@ def stats(console: Console, found: Totals, largest: Sequence[Sequence[Session]])
         rows.append(("reported", f"{found.input:,} in ({found.cached:,} cached), {found.output:,} out"))
     if found.cost:
         rows.append(("paid", f"{dollars(found.cost)}, where the provider reported it"))
-    if found.cost_everything:
-        rows.append(("prompts", f"{dollars(found.cost_sent)} foretold"))
-        rows.append(("of everything", f"{dollars(found.cost_everything)} by estimate, all but what is new cached"))
+    rows += [(name, f"{dollars(amount)}{f', {about}' if about else ''}") for name, amount, about in found.bill]
     grid = Table.grid(padding=(0, 2))
     for row in rows:
         grid.add_row(*row)

@@ -10,7 +10,7 @@ from clew.core.caches import Recent
 from clew.core.items import Node, Scope
 from clew.engine.engine import Engine
 from clew.sessions.bill import CallBill
-from clew.sessions.totals import wholes
+from clew.sessions.totals import everything_said
 from clew.store.protocol import Store
 from clew.store.records import Call, Session, StoreState
 from clew.store.trace import Fold
@@ -90,7 +90,7 @@ def turns(engine: Engine, found: Timeline, start: int, stop: int) -> list[TurnRo
 
 async def chart(engine: Engine, scope: Scope, branch: str, found: Timeline) -> dict[str, Any]:
     """A timeline as columns of numbers, the largest of neighbours where there are very many."""
-    everything, _ = await wholes(engine, scope, branch, found.calls)
+    everything = (await everything_said(engine, scope, branch, found.calls)).sizes
     columns = (
         list(range(1, len(found.calls) + 1)),
         everything,

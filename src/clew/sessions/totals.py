@@ -1,9 +1,12 @@
-"""What conversations came to, and what they would have come to had everything been sent in every call."""
+"""What conversations came to, and what they would have come to without clew: everything sent in every call, or the
+client's own compaction."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import NamedTuple
 
+from clew.catalog import Prices
 from clew.catalog.cost import cost
 from clew.catalog.usage import Spent
 from clew.core.items import Scope
@@ -12,7 +15,10 @@ from clew.core.view import View
 from clew.engine.engine import Engine
 from clew.sessions.bill import CallBill
 from clew.store.records import Call, Session
+from clew.store.trace import Trace
 from clew.tokens.provider_size import ProviderSize
+
+SUMMARY = 3_000  # tokens that a client's own compaction leaves: as many as the two of Claude Code's that were priced
 
 
 @dataclass(slots=True)
@@ -31,13 +37,35 @@ class Totals:
     output: int = 0
     cached: int = 0
     cost: float = 0.0  # dollars, as reported
-    cost_sent: float = 0.0  # dollars that the prompts were thought to cost
-    cost_everything: float = 0.0  # and those of everything, read from the cache as far as the call before it went
+    too_large: int = 0  # calls in which everything would not have fitted
+    # Dollars that prompts are thought to cost, read from the cache as far as the call before them went.
+    cost_sent: float = 0.0
+    cost_everything: float = 0.0
+    cost_client: float = 0.0  # with the client's own compaction, and everything where it has none
+    cost_chapters: float = 0.0  # what models were paid for chapters
+    cost_unused: float = 0.0  # for those of them that no compaction used
 
     @property
     def saved(self) -> float:
         """The share of tokens that need not be sent."""
         return max(0.0, 1 - self.sent / self.everything) if self.everything else 0.0
+
+    @property
+    def bill(self) -> Sequence[tuple[str, float, str]]:
+        """What clew costs and what it spares, for people: a name, dollars, and a remark."""
+        if not self.cost_everything:
+            return ()
+        unfit = f"{self.too_large:,} of the calls would not fit" if self.too_large else ""
+        lines = [
+            ("with clew", self.cost_sent + self.cost_chapters, "prompts by estimate, what was sent before cached"),
+            ("without", self.cost_everything, unfit),
+        ]
+        if self.cost_client != self.cost_everything:
+            lines.append(("client compacting", self.cost_client, "its own compaction, where it has one"))
+        if self.cost_chapters:
+            lines.append(("for chapters", self.cost_chapters, "paid to models, a part of the first line"))
+            lines.append(("never used", self.cost_unused, "of those, so far"))
+        return lines
 
 
 async def totals(
@@ -70,35 +98,61 @@ async def _add(found: Totals, engine: Engine, scope: Scope, branch: str, own: Co
     calls = await engine.store.calls(scope, branch)
     if not calls:
         return
-    everything, said = await wholes(engine, scope, branch, calls, own)
-    found.said += said
-    before = 0
-    for number, (call, whole) in enumerate(zip(calls, everything, strict=True), 1):
+    unfolded = await everything_said(engine, scope, branch, calls, own)
+    found.said += unfolded.said
+    gone = before = shown = 0  # of the client's own view: what it has taken out, and its size in the call before
+    for number, (call, whole) in enumerate(zip(calls, unfolded.sizes, strict=True), 1):
+        prices = engine.limits.windows.prices(call.model)
+        helped = 0.0
+        if unfolded.ceiling and shown and whole - gone > unfolded.ceiling:
+            helped = _priced(prices, shown, shown, SUMMARY)
+            gone, shown = before - unfolded.frame - SUMMARY, unfolded.frame
         if call.branch == branch:
-            prices = engine.limits.windows.prices(call.model)
-            again = min(before, whole)
             found.everything += whole
+            found.too_large += whole > call.limit
             found.cost_sent += CallBill.of(number, call, prices).foretold or 0.0
-            found.cost_everything += cost(prices, Spent(whole, 0, again, whole - again)) if prices else 0.0
-        before = whole
+            found.cost_everything += _priced(prices, whole, before)
+            found.cost_client += helped + _priced(prices, whole - gone, shown)
+        before, shown = whole, whole - gone
+    if unfolded.trace and (chapters := unfolded.trace.chapters):
+        if first := min((s.seq for s in own if s.cause == "fork"), default=0):  # what came before is its parent's
+            chapters = chapters[len((await engine.store.load(scope, branch, first - 1)).chapters) :]
+        # A chapter stands in the edit that took the place of its nodes.
+        used = {edit.old for edit in unfolded.trace.edits if "cost" in edit.evidence}
+        found.cost_chapters += sum(one.cost or 0.0 for one in chapters)
+        found.cost_unused += sum(one.cost or 0.0 for one in chapters if one.ids not in used)
 
 
-async def wholes(
+def _priced(prices: Prices | None, size: int, before: int, output: int = 0) -> float:
+    """Dollars for a prompt of this size whose beginning was sent before."""
+    again = min(before, size)
+    return cost(prices, Spent(size, output, again, size - again)) if prices else 0.0
+
+
+class Unfolded(NamedTuple):
+    """A branch as it would be had nothing been taken out of view."""
+
+    sizes: list[int]  # tokens at each call
+    said: int  # tokens that it said itself in the end
+    frame: int = 0
+    ceiling: int | None = None  # above which its client compacts by itself
+    trace: Trace | None = None  # where it had to be read
+
+
+async def everything_said(
     engine: Engine, scope: Scope, branch: str, calls: Sequence[Call], own: Collection[Session] | None = None
-) -> tuple[list[int], int]:
-    """The tokens of all that had been said at each call of a branch, and those that it said itself in the end."""
+) -> Unfolded:
+    """The tokens of all that had been said at each call of a branch."""
     own = await engine.store.sessions(scope, branch) if own is None else own
-    # Where nothing was ever taken out of view, what was sent is all there was: nothing needs to be counted.
-    if not calls or all(s.cause not in ("compaction", "handoff", "fork") for s in own):
+    # Where nothing was ever taken out of view and no model wrote, what was sent is all there was.
+    folded = any(s.cause in ("compaction", "handoff", "fork") for s in own)
+    if not calls or not (folded or any((call.due or {}).get("why") == "being read" for call in calls)):
         sent = [call.predicted for call in calls]
-        return sent, sent[-1] if sent else 0
+        return Unfolded(sent, sent[-1] if sent else 0)
     return await _counted(engine, scope, branch, calls, sum(s.items for s in own))
 
 
-async def _counted(
-    engine: Engine, scope: Scope, branch: str, calls: Sequence[Call], items: int
-) -> tuple[list[int], int]:
-    """The tokens of all that had been said at each call, and of the newest items in the end."""
+async def _counted(engine: Engine, scope: Scope, branch: str, calls: Sequence[Call], items: int) -> Unfolded:
     nodes, frame = await engine.history(scope, branch), await engine.store.frame(scope, calls[-1].frame)
     target, size = await engine.limits.target(scope, frame), ProviderSize()
     await engine.limits.weigh(scope, size, target, frame)
@@ -109,7 +163,8 @@ async def _counted(
         return rate, [target.meter.node(node).tokens * rate for node in view.nodes]
 
     rate, sizes = await in_thread_if(len(view.nodes) > LONG, counted)
-    until = [round(n) for n in accumulate(sizes, initial=target.meter.frame(frame).tokens * rate)]
+    until = [round(n) for n in accumulate(sizes, initial=target.frame * rate)]
     wholes = [max(call.predicted, until[min(call.said, len(sizes))]) for call in calls]
     inherited = len(sizes) - items
-    return wholes, until[-1] - (until[inherited] if inherited > 0 else 0)
+    said = until[-1] - (until[inherited] if inherited > 0 else 0)
+    return Unfolded(wholes, said, until[0], target.ceiling, trace)

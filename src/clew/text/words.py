@@ -33,6 +33,11 @@ COMMON = frozenset(
 )
 
 
+def width(text: str) -> int:
+    """What a text takes, in letters of an alphabet: a sign of a language without spaces says about as much as three."""
+    return len(text) if text.isascii() else len(text) + 2 * sum(map(len, SIGNS.findall(text)))
+
+
 def leaves(value: object, *, joined: bool = False) -> Iterator[str]:
     """Each text and number in a JSON value; `joined`: a list of words, such as a command, first as one line."""
     match value:

@@ -5,12 +5,10 @@ fitted on its way out, so that Hermes has no reason to shorten anything. It is a
 provider refused a request.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib.resources import files
-from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from clew.core.own_tools import RECALL
 from clew.errors import MissingExtra
@@ -20,22 +18,26 @@ try:
 except ImportError:
     raise MissingExtra("clew.adapters.hermes needs Hermes Agent", "hermes") from None
 
+from agent.agent_runtime_helpers import strip_think_blocks
+from agent.auxiliary_client import aux_interrupt_protection, call_llm
 from agent.context_compressor import ContextCompressor as HermesCompressor
+from hermes_cli.auth import PROVIDER_REGISTRY
 
-from clew import catalog, wire
-from clew.adapters.answering import answered
+from clew import wire
+from clew.adapters.host import READ, Deciding, Host, Where
+from clew.adapters.hosted import Hosted
 from clew.adapters.restoring import restored
-from clew.agent.control import ContextController, offered
+from clew.catalog.usage import Spent
 from clew.config.wiring import configured
 from clew.core import rawjson
 from clew.core.bridge import cross, run
 from clew.core.caches import Recent
-from clew.core.items import Scope
-from clew.core.limits import Budget
-from clew.engine.engine import Engine
+from clew.core.threads import in_thread_of_its_own
 from clew.errors import SecretFound
-from clew.exchange.thread import Thread, best, engine_at, warn
-from clew.store.records import Method, Origin
+from clew.exchange.own_model import LOGIN_KEYS
+from clew.exchange.thread import Thread, answered, best, warn
+from clew.steps.chapters.model import Prompt, Reply
+from clew.store.records import Origin
 from clew.wire.convert import convert
 from clew.wire.rules.binding import binds
 
@@ -46,11 +48,7 @@ HERMES_FORMATS = {
     "anthropic_messages": "anthropic",
     "codex_responses": "openai_responses",
 }
-# What a model reads beside the messages, and what its answer may take; all else is for Hermes and its clients.
-HERMES_READ = (
-    *("model", "system", "instructions", "tools", "thinking", "response_format", "text"),
-    *("max_tokens", "max_completion_tokens", "max_output_tokens"),
-)
+KEYED = ("api_key", "aws_sdk")  # how Hermes knows providers that take keys; at all others somebody is logged in
 HERMES_SESSIONS = 512  # conversations that are under way in one process; an older one is opened again
 HERMES_SAYS = ("system", "instructions", "tools", "tool_choice", "parallel_tool_calls")
 HERMES_SENT = ("role", "content", "tool_calls", "tool_call_id")
@@ -69,19 +67,6 @@ class HermesTalk:
     fitted: bool = True  # whether the last request was: where it was not, Hermes helps itself
 
 
-class HermesShared:
-    """What the engines of all agents in a process share: where things are kept, and the sessions under way."""
-
-    def __init__(self, where: Engine | str | Path | Callable[[], Engine] | None) -> None:
-        self.where = where
-        self.talks: Recent[str, HermesTalk] = Recent(HERMES_SESSIONS)
-
-    @cached_property
-    def engine(self) -> Engine:
-        """Made when it is first needed: who only has the plugin enabled opens no store."""
-        return engine_at(self.where() if callable(self.where) else self.where)
-
-
 class ClewEngine(ContextEngine):  # type: ignore[misc]
     """For `context.engine: clew`. Hermes makes a copy for each agent; `register` gives one to Hermes' plugins.
 
@@ -89,24 +74,17 @@ class ClewEngine(ContextEngine):  # type: ignore[misc]
     the user's words on that.
     """
 
-    def __init__(
-        self,
-        engine: Engine | str | Path | Callable[[], Engine] | None = None,
-        *,
-        scope: Scope = "default",
-        method: Method | None = None,
-        when: str = "",
-        how: str = "",
-    ) -> None:
-        self._shared = HermesShared(engine)
-        self._scope, self._method, self._when, self._how = scope, method, when, how
+    def __init__(self, engine: Where = None, **options: Unpack[Deciding]) -> None:
+        options["method"] = options.get("method") or "auto"
+        self._host = Host(engine, offer=False, recall=RECALL, **options)
+        self._talks: Recent[str, HermesTalk] = Recent(HERMES_SESSIONS)
         self._session = ""
         self._model: dict[str, Any] = {"model": ""}
 
     def __deepcopy__(self, memo: object) -> "ClewEngine":
         """One for another agent, over the same store."""
-        new = ClewEngine(scope=self._scope, method=self._method, when=self._when, how=self._how)
-        new._shared = self._shared
+        new = ClewEngine()
+        new._host, new._talks = self._host, self._talks
         return new
 
     @property
@@ -132,15 +110,13 @@ class ClewEngine(ContextEngine):  # type: ignore[misc]
 
     def on_session_start(self, session_id: str, **kwargs: Any) -> None:
         """Go on with a session or begin one; after Hermes' own compaction it may have another name."""
-        talks, self._session = self._shared.talks, session_id
+        talks, self._session = self._talks, session_id
         if kwargs.get("boundary_reason") == "compression" and (old := talks.get(kwargs.get("old_session_id") or "")):
             talks[session_id] = old
         try:
             talk = talks.get(session_id)
             if talk is None:
-                talk = talks[session_id] = HermesTalk(
-                    Thread(ContextController(self._shared.engine), session_id, scope=self._scope)
-                )
+                talk = talks[session_id] = HermesTalk(self._host.thread(session_id))
             self._control(talk)
         except Exception as error:
             warn("clew could not open its store; this session goes on without it", error)
@@ -158,9 +134,8 @@ class ClewEngine(ContextEngine):  # type: ignore[misc]
         self.last_completion_tokens = int(usage.get("completion_tokens") or 0)
         self.last_total_tokens = int(usage.get("total_tokens") or 0)
         if (talk := self._talk) and talk.fitted and self.last_prompt_tokens:
-            counted = {"prompt_tokens": self.last_prompt_tokens, "completion_tokens": self.last_completion_tokens}
-            counted["prompt_tokens_details"] = {"cached_tokens": int(usage.get("cache_read_tokens") or 0)}  # type: ignore[assignment]
-            run(best(talk.thread.heard(counted), None))
+            cached = int(usage.get("cache_read_tokens") or 0)
+            run(best(talk.thread.heard(Spent(self.last_prompt_tokens, self.last_completion_tokens, cached)), None))
 
     # Compaction that Hermes asks for.
 
@@ -204,7 +179,7 @@ class ClewEngine(ContextEngine):  # type: ignore[misc]
 
     def get_tool_schemas(self) -> list[dict[str, Any]]:
         """The tools for an agent, the same for a whole session."""
-        tools = offered(self._method or "auto", False, self._when, self._how)
+        tools = self._host.tools(self._host.method or "auto")
         return [{"name": t.name, "description": t.description, "parameters": dict(t.schema or {})} for t in tools]
 
     def handle_tool_call(self, name: str, args: Mapping[str, Any], **kwargs: Any) -> str:
@@ -217,14 +192,14 @@ class ClewEngine(ContextEngine):  # type: ignore[misc]
 
     def on_request(self, *, request: HermesMessage, session_id: str, **kwargs: Any) -> dict[str, Any] | None:
         """The request with what fits of its messages; None leaves it as it is."""
-        talk, format = self._shared.talks.get(session_id), HERMES_FORMATS.get(kwargs.get("api_mode") or "")
+        talk, format = self._talks.get(session_id), HERMES_FORMATS.get(kwargs.get("api_mode") or "")
         if talk is None:
             return None
         list_key = wire.named(format).LIST if format else ""
         talk.fitted = False
         if format is None or not isinstance(request.get(list_key), list):
             return None
-        given = {key: request[key] for key in HERMES_READ if request.get(key) is not None}
+        given = {key: request[key] for key in READ if request.get(key) is not None}
         talk.asked, talk.format = {**given, list_key: request[list_key]}, format
         try:
             sent = run(best(talk.thread.fit(talk.asked, format), None))
@@ -243,12 +218,12 @@ class ClewEngine(ContextEngine):  # type: ignore[misc]
 
     def on_error(self, *, session_id: str, error: Any, **kwargs: Any) -> None:
         """What was too long for its provider is made shorter, before Hermes asks for that."""
-        if talk := self._shared.talks.get(session_id):
+        if talk := self._talks.get(session_id):
             run(best(talk.thread.refused(str(error.get("message", ""))), False))
 
     def on_answer(self, *, session_id: str, assistant_response: Any, **kwargs: Any) -> None:
         """Have the answer in the log, too: perhaps nobody asks this agent again."""
-        talk = self._shared.talks.get(session_id)
+        talk = self._talks.get(session_id)
         if talk and talk.asked and isinstance(assistant_response, str) and assistant_response.strip():
             list_key = wire.named(talk.format).LIST
             answer = {"role": "assistant", "content": assistant_response.strip()}
@@ -257,26 +232,40 @@ class ClewEngine(ContextEngine):  # type: ignore[misc]
 
     def on_subagent(self, *, parent_session_id: str | None, child_session_id: str | None, **kwargs: Any) -> None:
         """A part of the work, whose lineage hangs under that of whoever asked for it."""
-        talks = self._shared.talks
+        talks = self._talks
         parent, child = talks.get(parent_session_id or ""), talks.get(child_session_id or "")
         if parent and child and parent.thread.last:
             child.thread.origin = Origin("subagent", parent.thread.last.view.branch)
 
     @property
     def _talk(self) -> HermesTalk | None:
-        return self._shared.talks.get(self._session)
+        return self._talks.get(self._session)
 
     def _control(self, talk: HermesTalk) -> None:
-        """Have a conversation fitted to the window that Hermes knows for the model."""
-        given, model = self._shared.engine, str(self._model["model"])
-        if not isinstance(self._shared.where, Engine) and self.context_length:
-            known = given.budget
-            budget = known if isinstance(known, Budget) else known(catalog.lookup(model)) if known else None
-            own = replace(budget or Budget(self.context_length), window=self.context_length, model=model)
-            given = Engine(given.store, own, given.settings)
-        controller = ContextController(given, when=self._when, how=self._how, offer=False, recall=RECALL)
-        controller.method = self._method or "auto"
-        talk.thread.controller = controller
+        """Have a conversation fitted to the window that Hermes knows for the model, which writes its chapters."""
+        model = str(self._model["model"])
+        talk.thread.controller = self._host.controller(self._host.engine_in(self.context_length, model))
+        talk.thread.own = self._host.author(Hosted(model, self._asked)) if model and self._is_keyed() else None
+
+    def _is_keyed(self) -> bool:
+        """Whether the model is asked with a key: with a subscription's login, clew asks nothing."""
+        known = PROVIDER_REGISTRY.get(str(self._model.get("provider") or ""))
+        key = self._model.get("api_key") or ""
+        return (known is None or known.auth_type in KEYED) and isinstance(key, str) and not key.startswith(LOGIN_KEYS)
+
+    async def _asked(self, prompt: Prompt) -> Reply:
+        """What the agent's model says to a question of clew's, asked as Hermes asks for its own summaries."""
+        said = [{"role": "system", "content": prompt.system}] if prompt.system else []
+        whom = {key: self._model.get(key) for key in ("provider", "model", "base_url", "api_key", "api_mode")}
+
+        def ask() -> Any:
+            with aux_interrupt_protection():
+                return call_llm("compression", **whom, messages=[*said, {"role": "user", "content": prompt.text}])
+
+        answer = await in_thread_of_its_own(ask)
+        usage, message = getattr(answer, "usage", None), answer.choices[0].message
+        took = Spent(int(usage.prompt_tokens or 0), int(usage.completion_tokens or 0)) if usage else Spent(0)
+        return Reply(strip_think_blocks(None, message.content or "").strip(), took)
 
 
 def _joined(messages: list[HermesMessage]) -> list[HermesMessage]:

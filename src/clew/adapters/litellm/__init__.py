@@ -4,9 +4,8 @@ It acts in `async_pre_call_deployment_hook`: the last to see a request, once for
 proxy's own `async_pre_call_hook` comes before a deployment is chosen, and does not know the model.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from clew.errors import MissingExtra
@@ -16,17 +15,24 @@ try:
 except ImportError:
     raise MissingExtra("clew.adapters.litellm needs LiteLLM", "litellm") from None
 
+from litellm import acompletion
 from litellm.types.utils import CallTypes
 
 from clew import wire
+from clew.adapters.host import READ, Adapter, Host, Where
+from clew.adapters.hosted import CHAPTER, Hosted, asked_here
 from clew.adapters.weaving import plain
 from clew.agent.control import ContextController
 from clew.config.wiring import configured
 from clew.core import rawjson
 from clew.core.caches import Recent
 from clew.core.items import Scope
-from clew.engine.engine import Engine
-from clew.exchange.thread import Thread, best, engine_at
+from clew.exchange.own_model import LOGIN_KEYS
+from clew.exchange.thread import Thread, best
+from clew.llm import replies
+from clew.llm.requests import chat
+from clew.steps.chapters.by_model import ByModel
+from clew.steps.chapters.model import Prompt, Reply
 from clew.wire.rules.binding import binds
 
 __all__ = ["ClewLogger", "handler"]
@@ -36,11 +42,20 @@ CALL_FORMATS = {
     CallTypes.anthropic_messages: "anthropic",
     CallTypes.aresponses: "openai_responses",
 }
-# What a model reads beside the messages, and what its answer may take; all else is for LiteLLM.
-READ = (
-    *("model", "system", "instructions", "tools", "thinking", "response_format", "text"),
-    *("max_tokens", "max_completion_tokens", "max_output_tokens"),
+# Who is asked, and with which key; each of these, and what begins so.
+WHOM = (
+    "api_",
+    "aws_",
+    "azure_",
+    "vertex_",
+    "base_url",
+    "organization",
+    "custom_llm_provider",
+    "extra_headers",
+    "timeout",
 )
+LOGGED_IN = ("github_copilot/", "chatgpt/")  # providers that LiteLLM is logged in at with somebody's subscription
+MARK = "clew"  # in the metadata of what clew asks
 LITELLM_ELSEWHERE = ("previous_response_id", "conversation")  # the provider has the history, and it cannot be seen
 UNDER_WAY = 512  # calls whose answers are awaited; of those before them no usage is taken
 
@@ -50,27 +65,23 @@ class _LoggedCall(NamedTuple):
     thread: Thread
 
 
-class ClewLogger(CustomLogger):
+class ClewLogger(Adapter, CustomLogger):
     """For `litellm.callbacks`, or `litellm_settings.callbacks` of the proxy: what is sent fits, and nothing is lost."""
 
-    def __init__(
-        self, engine: Engine | str | Path | Callable[[], Engine] | None = None, *, scope: Scope = "default"
-    ) -> None:
+    def __init__(self, engine: Where = None, *, scope: Scope = "default") -> None:
         super().__init__()
-        self._given = engine
-        self._scope = scope
+        # Nobody is told anything here, and no tool is offered.
+        self.host = Host(engine, scope=scope, method="auto", offer=False, tell=False)
         self._calls: Recent[str, _LoggedCall] = Recent(UNDER_WAY)
 
     @cached_property
-    def engine(self) -> Engine:
-        """Made when it is first needed: who only names this in a file of settings opens no store."""
-        return engine_at(self._given() if callable(self._given) else self._given)
-
-    @cached_property
     def _controller(self) -> ContextController:
-        controller = ContextController(self.engine, offer=False, tell=False)
-        controller.method = "auto"  # nobody is told anything here
-        return controller
+        return self.host.controller()
+
+    async def close(self) -> None:
+        """Let go of a store that was opened for a path; the next request would open it again."""
+        self.__dict__.pop("_controller", None)
+        await super().close()
 
     async def async_pre_call_deployment_hook(
         self, kwargs: dict[str, Any], call_type: CallTypes | None
@@ -81,6 +92,8 @@ class ClewLogger(CustomLogger):
         # LiteLLM asks itself in another format where a provider does not speak the caller's: that was fitted already.
         if format is None or (known and known.format != format) or any(map(kwargs.get, LITELLM_ELSEWHERE)):
             return None
+        if any(MARK in told for told in _metadata(kwargs)):  # clew itself asks
+            return None
         said = kwargs.get(wire.named(format).LIST)
         if not isinstance(said, list) or not said:
             return None
@@ -88,7 +101,8 @@ class ClewLogger(CustomLogger):
         return None if fitted is None else {**kwargs, wire.named(format).LIST: fitted}
 
     async def _fit(self, id: str, format: str, kwargs: Mapping[str, Any], said: Sequence[Any]) -> list[Any] | None:
-        thread = Thread(self._controller, _session(kwargs), scope=self._scope_of(kwargs))
+        scope, own = self._scope_of(kwargs), self._author(kwargs)
+        thread = Thread(self._controller, _session(kwargs), scope=scope, own=own)
         self._calls[id] = _LoggedCall(format, thread)
         return await _fitted(thread, format, kwargs, said)
 
@@ -115,10 +129,26 @@ class ClewLogger(CustomLogger):
             del self._calls[id]
             await best(call.thread.refused(exception), False)
 
+    def _author(self, kwargs: Mapping[str, Any]) -> ByModel | None:
+        """The model of a call; not in the proxy, whose users never agreed to that, nor with a login."""
+        model, key = str(kwargs.get("model") or ""), str(kwargs.get("api_key") or "")
+        is_proxy = kwargs.get("proxy_server_request") or any("user_api_key" in told for told in _metadata(kwargs))
+        if not model or is_proxy or model.startswith(LOGGED_IN) or key.startswith(LOGIN_KEYS):
+            return None
+        whom = {name: value for name, value in kwargs.items() if name.startswith(WHOM)}
+        return self.host.author(Hosted(model, asked_here(partial(_asked, model, whom))))
+
     def _scope_of(self, kwargs: Mapping[str, Any]) -> Scope:
         """The proxy says whose key it was; nobody sees what was said under another one."""
         key = next((told["user_api_key_hash"] for told in _metadata(kwargs) if told.get("user_api_key_hash")), None)
-        return f"{self._scope}-{key}" if key else self._scope
+        return f"{self.host.scope}-{key}" if key else self.host.scope
+
+
+async def _asked(model: str, whom: Mapping[str, Any], prompt: Prompt) -> Reply:
+    """What a model says to a question of clew's, which LiteLLM counts, and tells its other callbacks of."""
+    question = chat(prompt, model, "max_tokens")
+    answer: Any = await acompletion(**question, **whom, metadata={MARK: CHAPTER})
+    return replies.read(answer.model_dump(), replies.chat)
 
 
 async def _fitted(thread: Thread, format: str, kwargs: Mapping[str, Any], said: Sequence[Any]) -> list[Any] | None:

@@ -5,25 +5,34 @@ They are changed before they are signed, made shorter where the model finds them
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
+from clew.adapters.host import Host
+from clew.adapters.hosted import Hosted
 from clew.adapters.wrapping.clients import BEDROCK, passable
-from clew.agent.control import ContextController
+from clew.catalog.usage import spent
 from clew.core import rawjson
 from clew.core.bridge import cross, run
 from clew.core.items import Node, Scope
+from clew.core.threads import in_thread_of_its_own
 from clew.core.view import View
 from clew.engine.engine import Engine
 from clew.errors import ClewError
 from clew.exchange.exchange import MENDS, RAISED
 from clew.exchange.thread import Thread, best, warn
+from clew.steps.chapters.model import Prompt, Reply
 from clew.store.records import Origin
 
 CONVERSE = ("Converse", "ConverseStream")
 CONVERSE_PATH = re.compile(r"/model/([^/]+)/converse(?:-stream)?$")
 CONVERSE_FORMAT = "bedrock"
 CALL_KEY = "clew"  # under which a call has its conversation in botocore's context of it
+
+
+_asking: ContextVar[bool] = ContextVar("clew_asking", default=False)  # clew itself
 
 
 class _ConverseCall:
@@ -41,8 +50,8 @@ class BedrockKeeper:
     def __init__(
         self, client: Any, engine: Engine, session: str | None, scope: Scope, origin: Origin | None = None
     ) -> None:
-        self.controller = ContextController(engine, offer=False, tell=False)
-        self.controller.method = "auto"
+        self._host = Host(engine, method="auto", offer=False, tell=False)
+        self.controller = self._host.controller()
         self.session = session
         self.scope = scope
         self.last: View | None = None  # what was last sent, in whichever conversation
@@ -85,16 +94,32 @@ class BedrockKeeper:
 
     def _fit(self, params: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
         """Have what fits sent instead of a request, which is signed later."""
-        found = CONVERSE_PATH.search(params["url_path"])
+        found = None if _asking.get() else CONVERSE_PATH.search(params["url_path"])
         try:
             body = rawjson.loads(params["body"]) if found else None
         except ClewError:  # what is wrong with it is its provider's to say
             return
         if not found or not isinstance(body, dict) or not body.get("messages"):
             return
-        thread = Thread(self.controller, self.session, scope=self.scope, origin=self._origin)
-        context[CALL_KEY] = _ConverseCall(thread, {"modelId": unquote(found[1]), **body})
+        model = unquote(found[1])
+        own = self._host.author(Hosted(model, partial(self._asked, model)))
+        thread = Thread(self.controller, self.session, scope=self.scope, origin=self._origin, own=own)
+        context[CALL_KEY] = _ConverseCall(thread, {"modelId": model, **body})
         self._put(context[CALL_KEY], params)
+
+    async def _asked(self, model: str, prompt: Prompt) -> Reply:
+        """What a model says to a question of clew's, through the same client and all events of it."""
+        system = {"system": [{"text": prompt.system}]} if prompt.system else {}
+        said = [{"role": "user", "content": [{"text": prompt.text}]}]
+        limit = {"maxTokens": prompt.max_tokens}
+        ask = partial(self._client.converse, modelId=model, messages=said, inferenceConfig=limit, **system)
+        token = _asking.set(True)
+        try:
+            answer = await in_thread_of_its_own(ask)
+        finally:
+            _asking.reset(token)
+        text = "".join(block.get("text", "") for block in answer["output"]["message"]["content"])
+        return Reply(text, spent(answer["usage"]), cut=answer["stopReason"] == "max_tokens")
 
     def _put(self, call: _ConverseCall, request: dict[str, Any]) -> None:
         try:

@@ -43,9 +43,14 @@ class SentBody:
     recall: str = ""  # its name in the host, whatever tools the request declares
 
     @property
+    def says_what_came(self) -> bool:
+        """Whether its messages say what those of the request said."""
+        return not (self.view.edits or self.told)
+
+    @property
     def is_as_it_came(self) -> bool:
         """Whether it says what the request said, to the letter."""
-        return not (self.view.edits or self.told or self.offers)
+        return self.says_what_came and not self.offers
 
     @cached_property
     def body(self) -> dict[str, Any]:

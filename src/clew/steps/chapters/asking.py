@@ -64,6 +64,7 @@ async def written_of(author: Author, want: Wanted, focus: str = "", after: View 
     costs = [one.cost for one in found]
     return Written(
         tuple(chapter for one in found for chapter in one.chapters),
+        tuple(chapter for one in found for chapter in one.unused),
         author.name,
         sum(one.spent for one in found),
         None if None in costs else sum(cost or 0.0 for cost in costs),
@@ -140,13 +141,14 @@ class Asking:
         try:
             await self.keep(key, written)
         except Exception as error:
-            written = with_(written, chapters=(), faults=(*written.faults, type(error).__name__))
+            written = with_(written, chapters=(), unused=(), faults=(*written.faults, type(error).__name__))
         self.tell(key, want.view.seq, written)
 
     async def keep(self, key: BranchKey, written: Written) -> None:
         """Write chapters to the log; where it does not know their branch yet, they are used from memory."""
         self._unwritten.pop(key, None)
-        if written.chapters and (left := await self._log.keep(*key, written.chapters)):
+        every = *written.chapters, *written.unused
+        if every and (left := await self._log.keep(*key, every)):
             self._unwritten[key] = left
 
     def tell(self, key: BranchKey, seq: int, written: Written) -> None:

@@ -37,7 +37,7 @@ LEAST_ROOM_TO_ASK = 500  # tokens of room without which there is no use in askin
 AUTH = 2  # strikes for a key that is not taken: it will not be the next time
 MANY_TOKENS = 8  # exact tokens: with fewer nobody can be judged by them
 UNFOUND_SHARE = 1 / 8  # of them that may stand nowhere: who invents more is not believed in what nobody can check
-SOME_OF_A_KIND = 3  # names that differ in their numbers alone
+SOME_OF_A_KIND, SOME_FIGURES = 3, 8  # names that differ in their numbers alone, and figures of one form
 VAGUE = 1 / 3  # of the exact tokens that code would tell in as many words
 
 _NUMBER, _LETTER = re.compile(r"\d+"), re.compile(r"[^\W\d_]")
@@ -107,6 +107,7 @@ class _Work:
         self.counter: Counter = counter_for(author.model.name)
         self.language = language_of("\n".join(n.item.text for n in asked.nodes if voice_of(n.item) == "user"))
         self.chapters: list[Chapter] = []
+        self.unused: list[Chapter] = []
         self.left_out: list[LeftOut] = []
         self.faults: list[str] = []
         self.calls = self.tokens = self.spent = 0
@@ -170,6 +171,9 @@ class _Work:
         self.left_out += left_out
         if chapter is not None:
             self.chapters.append(_paid(chapter, spent, price))
+        elif spent:
+            ids = tuple(n.id for n in nodes)
+            self.unused.append(Chapter(ids, (), self.author.name, (), asked, reply.text, spent, price))
         return wrong
 
     def _read(
@@ -205,7 +209,7 @@ class _Work:
 
     def written(self) -> Written:
         """What came of it."""
-        told = tuple(self.chapters), self.author.name, self.spent, self.cost
+        told = tuple(self.chapters), tuple(self.unused), self.author.name, self.spent, self.cost
         return Written(*told, tuple(self.left_out), tuple(self.faults))
 
 
@@ -228,8 +232,8 @@ def is_vague(text: str, nodes: Sequence[Node]) -> bool:
 
 def _names(text: str) -> int:
     """How many names and figures a text has; of those that differ in their numbers alone, a few count."""
-    kinds = Tally(_NUMBER.sub("#", name) if _LETTER.search(name) else name for name in {f.text for f in find(text)})
-    return sum(min(SOME_OF_A_KIND, n) for n in kinds.values())
+    kinds = Tally(_NUMBER.sub("#", name) for name in {f.text for f in find(text)})
+    return sum(min(SOME_OF_A_KIND if _LETTER.search(kind) else SOME_FIGURES, n) for kind, n in kinds.items())
 
 
 def frame_text(frame: Frame | None) -> str:

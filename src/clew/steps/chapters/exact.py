@@ -95,6 +95,7 @@ _APART = re.compile(r"(?<=[\u0e00-\uffff])(?=[!-~])|(?<=[!-~])(?=[\u0e00-\uffff]
 _TOGETHER = re.compile(r"(?<=[\u0e00-\uffff]) (?=[!-~])|(?<=[!-~]) (?=[\u0e00-\uffff])")
 _ATOM = re.compile(r"[_-]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[^\W\d])(?=\d)|(?<=\d)(?=[^\W\d])")
 _JOINT = re.compile(r"[/.@:+~#$?&=%]+")
+_HOST = re.compile(r"[/?#:]")
 _DIGITS = re.compile(r"\d+")
 _SPACED = re.compile(r"\d \d")
 _DAY = re.compile(r"(\d\d?)(?:\s?[日号號일]|st|nd|rd|th)")  # of a month that was named before
@@ -273,6 +274,8 @@ def _keys_of(kind: str, chunk: str) -> Iterator[str]:
         for chain in _CHAIN.findall(chunk):
             groups = chain.split(".")[:ATOMS]
             yield from (f"c{'.'.join(groups[:n])}" for n in range(2, len(groups) + 1))
+    if kind == "url":
+        yield f"s{_squashed(_host(chunk.split('://')[-1]))}"
     for part in _JOINT.split(chunk):
         yield from (f"s{name}" for name in _runs(part))
     yield f"s{_squashed(chunk)}"
@@ -289,6 +292,11 @@ def _runs(part: str) -> Iterator[str]:
             at += len(atom)
             yield joined[:at]
             yield joined[at:]
+
+
+def _host(address: str) -> str:
+    """The host of an address without its scheme."""
+    return _HOST.split(address, maxsplit=1)[0].removeprefix("www.")
 
 
 def _squashed(name: str) -> str:
@@ -354,7 +362,8 @@ def _name(kind: str, text: str) -> ExactToken:
     """A name of parts: the longest stands where it fits, the others anywhere; or all of it is written otherwise."""
     tail = text.split("://")[-1]
     parts = [joined for part in _JOINT.split(tail) if (joined := _squashed(part))] or [tail]
-    longest = max(parts, key=len)
+    longest = _squashed(_host(tail)) if kind == "url" else max(parts, key=len)  # a host counts as a whole
+    parts = parts if kind != "url" else [longest, *filter(None, map(_squashed, _JOINT.split(tail[len(_host(tail)) :])))]
     others = tuple(f"s{part}" for part in parts if part != longest)
     ends = _ENDINGS if kind not in ("sha", "url", "path", "file") else ()
     forms = [f"s{longest}", *(f"s{longest[: -len(end)]}" for end in ends if longest.endswith(end))]

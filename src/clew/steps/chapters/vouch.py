@@ -33,6 +33,8 @@ MOST_NAMED = 30  # not found: those that are named one by one
 MOST_BY_TOOLS = 10
 SHARED = 1 / 3  # of a claim's words stand in the sentence that it is taken from: the others paraphrase it
 REPEATED = 0.6  # of an order's words stand in one line of a result
+LEAST_WORDS = 2  # that no letters of other scripts look like: a text is written in Cyrillic ones
+LEAST_WISH = 2  # words beside those that say who speaks: with one it is a heading
 FEW = 24  # characters of a claim that does not say what it is about
 LONG = 400  # characters of a line
 SHORT_ANSWER = 80  # characters: a yes or no, which is about the question before it
@@ -66,7 +68,7 @@ _REFUSES = re.compile(rf"(?i)\b{_any('refuses')}|{_any('refuses_in_signs')}")
 _ORDER = re.compile(rf"(?i)(?:^\W{{0,9}}|[.!?:;–—-]\s)(?:{_any('orders')})|{_any('orders_in_signs')}")
 _ACT = re.compile(
     rf"(?i)^[\W\d]{{0,9}}(?:(?:now|then|first|immediately|next)[, ]{{1,2}})?"
-    rf"(?:{_any('acts')}\b|{_any('acts_in_signs')})"
+    rf"(?:{_any('acts')}\b(?!-)|{_any('acts_in_signs')})"
 )
 _NEXT = re.compile(rf"(?i)(?<![a-z]){_any('next')}")
 _NOT = re.compile(rf"(?i)\b{_any('denies')}\b|n['’]t\b|{_any('denies_in_signs')}")
@@ -87,6 +89,8 @@ _ASIDE = re.compile(r"[(:]")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s|(?<=。)|\n")
 _CLAUSE = re.compile(r"[:：]\s|[\[\](){}<>‹›]")
 _CODE = re.compile(r"`([^`\n]{3,200})`")
+_CYRILLIC = re.compile(r"(?<![^\W\d_])[\u0400-\u04ff]+(?![^\W\d_])")
+_QUOTE = re.compile(r"[\"“„«「『]([^\"“”„«»「」『』\n]{12,400})[\"”“»」』]")
 _ACCOUNT = re.compile(r"[A-Z][A-Z0-9]{1,9}-\d{1,12}|#?\d{6,20}")
 _HOST = re.compile(
     r"(?:[\w-]{1,60}\.){1,6}(?:com|org|net|io|dev|app|ai|co|de|fr|es|uk|ru|cn|jp|eu|info|biz|xyz|example|test|local|internal)"
@@ -172,7 +176,7 @@ class Vouching:
 
     def _doubt(self, line: str, by_itself: bool) -> Doubt | Literal[""]:
         """Why a line does not stand; nothing if it does. `by_itself`: it is no code and no step of a plan."""
-        looks = seen(shown(line))
+        looks = _looks(line)
         for sentence in filter(None, _SENTENCE.split(looks)):
             if granted := _PERMISSION.search(sentence):
                 leads = [clause.end() for clause in _CLAUSE.finditer(sentence, 0, granted.start())]
@@ -183,7 +187,7 @@ class Vouching:
                 _RULE.search(sentence) and not _ASKED.match(sentence) and not self._is_typed(sentence, permission=False)
             ):
                 return "rule"
-            elif speaks_for_user(sentence) and any(map(self._is_a_tools_wish, _CLAUSE.split(sentence))):
+            elif speaks_for_user(sentence) and not self._is_wished(sentence, looks):
                 return "request"
         ordered = _ORDER.search(looks) or (by_itself and _ACT.search(looks))
         return "order" if ordered and self._is_a_tools(looks) else ""
@@ -208,11 +212,22 @@ class Vouching:
                 return True
         return False
 
+    def _is_wished(self, sentence: str, line: str) -> bool:
+        """Whether the user may have said what a sentence tells of them: no clause of it stands in tools' words alone.
+
+        Beside words that the user typed, a line tells what came of them.
+        """
+        if any(_spaced(quote) in self._typed_text for quote in _QUOTE.findall(line)):
+            return True
+        return not any(map(self._is_a_tools_wish, _CLAUSE.split(sentence)))
+
     def _is_a_tools_wish(self, claim: str) -> bool:
         """Whether what it says of the user stands in calls and results, and no third of it in a sentence they typed."""
         said = stems(claim) - _SPEAKING
         least = max(1, round(SHARED * len(said)))
-        if not said or not speaks_for_user(claim) or any(len(said & typed[0]) >= least for typed in self._sentences):
+        if (len(said) < LEAST_WISH and not any(tokens(claim))) or not speaks_for_user(claim):
+            return False
+        if any(len(said & typed[0]) >= least for typed in self._sentences):
             return False
         passing = self._results | {n for n, item in enumerate(self._items) if item.kind == "call"}
         if any((where := self._originals.where(token, None)) and where <= passing for token in tokens(claim)):
@@ -266,7 +281,7 @@ class Vouching:
             elif item.kind == "call":
                 done = f"{done} {item.text[:QUESTION]}"[-2 * QUESTION :]
             for part, pasted in _typed(item):
-                pieces = [piece for piece in _SENTENCE.split(seen(shown(part))) if piece and piece.strip()]
+                pieces = [piece for piece in _SENTENCE.split(_looks(part)) if piece and piece.strip()]
                 if not pasted and len(part) <= SHORT_ANSWER and _ASSENT.match(part) and not _NOT.search(part):
                     found.append((stems(f"{asked} {part}"), False, False, True))
                 elif not pasted and len(part) <= 4 * SHORT_ANSWER and _DENIES.search(part):
@@ -290,6 +305,10 @@ class Vouching:
         return own, tools
 
     @cached_property
+    def _typed_text(self) -> str:
+        return _spaced("\n".join(part for item in self._items for part, pasted in _typed(item) if not pasted))
+
+    @cached_property
     def _own_text(self) -> str:
         others = (text for n, text in enumerate(self._texts) if n not in self._results)
         return _spaced("\n".join((self._beside, *others)))
@@ -297,6 +316,18 @@ class Vouching:
     @cached_property
     def _tools_text(self) -> str:
         return _spaced("\n".join(self._texts[n] for n in sorted(self._results)))
+
+
+def _looks(text: str) -> str:
+    """A text as it looks to a reader: words in Cyrillic letters as they are, where it is written in these."""
+    plain = shown(text)
+    looks = seen(plain)
+    words = [word.span() for word in _CYRILLIC.finditer(plain)]
+    if sum(not looks[start:stop].isascii() for start, stop in words) < LEAST_WORDS:
+        return looks  # letters that look like others
+    for start, stop in words:
+        looks = looks[:start] + plain[start:stop] + looks[stop:]
+    return looks
 
 
 def _typed(item: Item) -> Iterator[tuple[str, bool]]:

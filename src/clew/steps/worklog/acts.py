@@ -17,6 +17,7 @@ from clew.steps.worklog.refusals import refusal, says_unmade
 from clew.steps.worklog.results import RESULT_LINE, broke, outcome
 from clew.steps.worklog.wording import MORE, on_one_line, opening, words
 from clew.text.quoting import ASSISTANT, code, enclosed, quoted
+from clew.text.words import width
 
 ActKind = Literal["edit", "run", "look", "plan", "proposal", "question", "report", "refused", "did"]
 
@@ -30,11 +31,11 @@ NEW_KEYS = ("new_string", "new_str", "newText", "new_text", "replace", "replacem
 PATCHES = ("patch", "diff", "input", "patchText", "patch_text")
 SOUGHT = ("pattern", "query", "regex", "q", "search_term", "url", "uri", "glob", "path", "symbol", "name")
 _PATCH = "*** Begin Patch"
-_LOOKING = re.compile(
-    r"(?i)^(?:\w+__)?(?:read|view|grep|glob|ls|list|search|find|get|fetch|open|lookup|look|show|query|cat|"
-    r"browse|"
-    r"describe|check|web_?search|web_?fetch|resolve|think|calculate)"
+_LOOKS = re.compile(
+    r"(?i:read|view|grep|glob|ls|list|search|find|get|fetch|open|look|lookup|show|query|cat|browse|describe|check"
+    r"|count|web_?search|web_?fetch|resolve|think|calculate)(?![a-z])"
 )
+_ACTIONS = ("action", "operation", "op", "method", "verb")  # arguments that say what a tool of many uses does
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _DONE = re.compile(r"\b(?:completed?|done|finished|closed|resolved)\b")
 _DROPPED = re.compile(r"\b(?:cancell?ed|deleted|skipped|dropped|abandoned)\b")
@@ -218,7 +219,7 @@ def _report(call: Item, given: Mapping[str, Any], result: Item | None, said: str
 
 def _look(call: Item, given: Mapping[str, Any], result: Item | None, said: str, ok: bool) -> Act | None:
     path = _first(given, PATH_KEYS)
-    if not path and not _LOOKING.match(call.name):
+    if not path and not _only_looks(call, given):
         return None
     sought = [
         on_one_line(str(given[k])[:TEXT_READ]) for k in SOUGHT if isinstance(given.get(k), str | int) and given[k]
@@ -227,6 +228,11 @@ def _look(call: Item, given: Mapping[str, Any], result: Item | None, said: str, 
     known = {"read", "view", "grep", "glob", "ls", "cat", "open", "read_file", "view_file"}
     title = "" if call.name.lower() in known else f"{_title(call.name)} "
     return Act("look", f"{title}{what}".strip(), "" if ok else outcome(said, ok, result), ok)
+
+
+def _only_looks(call: Item, given: Mapping[str, Any]) -> bool:
+    """Whether a call shows something and changes nothing, by its verb: the one that is given, else its name's."""
+    return _LOOKS.match(_first(given, _ACTIONS) or _title(call.name)) is not None
 
 
 # --- arguments in words ---------------------------------------------------------------------------------------------
@@ -251,7 +257,7 @@ def arguments(given: Mapping[str, Any], depth: int = 4) -> str:
 
 def _by_length(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """Arguments apart from those that are texts."""
-    long = {key: value for key, value in given.items() if isinstance(value, str) and len(value) > ARGUMENT}
+    long = {key: value for key, value in given.items() if isinstance(value, str) and width(value) > ARGUMENT}
     return {key: value for key, value in given.items() if key not in long}, [v[:TEXT_READ] for v in long.values()]
 
 

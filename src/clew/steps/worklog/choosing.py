@@ -14,7 +14,7 @@ from math import log
 from typing import Literal, NamedTuple
 
 from clew.core.caches import remembers
-from clew.text.words import CHUNK, JOINT, SIGNS
+from clew.text.words import CHUNK, JOINT, SIGNS, width
 
 Who = Literal["user", "said", "act", "sent", "result", "note", "model"]
 
@@ -23,7 +23,7 @@ SPOKEN = (*TALK, "sent")  # by somebody, to somebody
 TEXTS = 1 << 15  # of lines whose words are kept: a fold is tried with several sizes
 TOLD = 0.12  # of its weight, for a word that is told already: a second line may still say what is new of it
 COMMON = 8  # a word that an eighth of all messages have tells little, in every language
-USE = 0.25  # more, for each time (by its logarithm) that somebody said a word: what matters comes up again
+USE = 0.5  # more, for each time (by its logarithm) that somebody said a word: what matters comes up again
 # For a word that no other message has, unless somebody said it and it is a name: what matters comes up again.
 ALONE = 0.5
 SHARED = 1.5  # for one that the user and somebody else have: it was taken up
@@ -37,6 +37,7 @@ STRETCHES = 24  # of time, at most, that have a share each; a stretch has at lea
 MESSAGES = 4
 ROOM = 300  # characters of a share at least: of a few lines, so that the best of them have it
 ENDS = 1.5  # times the share of others, for the first and the last stretch: what was wanted, and where it is now
+BY_CONTENT = 0.5  # of the room goes to stretches by what their messages have to say, the rest evenly
 MESSAGE_SHARE = 3.0  # times what a message would have if all had the same: some say more than an "ok"
 STEEP = 4  # the power with which a message that had its share gives way
 DIGIT = re.compile(r"\d")
@@ -62,7 +63,7 @@ class LogLine:
 
     def __post_init__(self) -> None:
         self.words = self.words or words_of(self.text)
-        self.cost = cost(self.text)
+        self.cost = width(self.text)
 
 
 class Ranked(NamedTuple):
@@ -92,12 +93,9 @@ def words_of(text: str) -> AbstractSet[str]:
 @remembers(TEXTS)
 def names_in(text: str) -> AbstractSet[str]:
     """The words of a text that begin with a capital in the middle of a sentence, or stand in quotation marks."""
+    if sum(map(str.isupper, text)) > sum(map(str.islower, text)):
+        return frozenset()  # what is shouted, or a title, names nothing by its capitals
     return frozenset(word.lower() for found in _NAMED.findall(text) for word in CHUNK.findall("".join(found)))
-
-
-def cost(text: str) -> float:
-    """What a text takes, in characters of a language with an alphabet: a sign of others is about a token."""
-    return len(text) if text.isascii() else len(text) + 2 * sum(map(len, SIGNS.findall(text)))
 
 
 class Weights(dict[str, float]):
@@ -136,6 +134,8 @@ class Weights(dict[str, float]):
         rare = log(1 + self._messages / (COMMON * having))
         weight = rare * rare * (1 + USE * log(1 + self._spoken[word]))
         if len(word) == PAIR and SIGNS.fullmatch(word):
+            if having == 1:
+                return 0.0  # mostly the end of a word and the beginning of another
             weight /= PAIR  # each sign stands in two pairs
         if having == 1 and (len(word) > LONG or (len(word) >= OPAQUE and _OPAQUE.match(word))):
             return 0.0
@@ -182,8 +182,6 @@ class _Choice:
         order = {message: n for n, message in enumerate(dict.fromkeys(line.message for line in lines))}
         count = max(1, len(order))
         stretches = max(1, min(STRETCHES, count // MESSAGES, int(size) // ROOM))
-        whole = size / (stretches + 2 * (ENDS - 1))
-        self._shares = [whole * (ENDS if n in (0, stretches - 1) else 1) for n in range(stretches)]
         self._in_stretch, self._in_message = [0.0] * stretches, [0.0] * count
         self._message = [order[line.message] for line in lines]
         self._stretch = [message * stretches // count for message in self._message]
@@ -200,6 +198,15 @@ class _Choice:
             weight = weights[word]
             for n in found:
                 self._new[n] += weight
+        best = [0.0] * count  # of each message: many lines of one say no more than they say
+        for n, line in enumerate(lines):
+            best[self._message[n]] = max(best[self._message[n]], line.voice * self._new[n])
+        every = sum(best) or 1.0
+        self._shares = [size * (1 - BY_CONTENT) / stretches] * stretches
+        for message, says in enumerate(best):
+            self._shares[message * stretches // count] += size * BY_CONTENT * says / every
+        for end in {0, stretches - 1}:
+            self._shares[end] *= ENDS
         self.chosen, self.used = set[int](), 0.0
 
     def worth(self, n: int) -> float:

@@ -14,6 +14,8 @@ from clew.steps.worklog.choosing import DIGIT, LogLine, Who
 from clew.steps.worklog.commands import command_key
 from clew.steps.worklog.contents import UsedLater, lines_of
 from clew.steps.worklog.requests import WorkRequest, WorkStep
+from clew.steps.worklog.results import texts_in
+from clew.steps.worklog.rules import kind_of_rule
 from clew.steps.worklog.wording import below, listed, on_one_line, plain, told_sentences
 from clew.text.quoting import ASSISTANT, TOOL, code, enclosed, quoted
 
@@ -21,11 +23,16 @@ from clew.text.quoting import ASSISTANT, TOOL, code, enclosed, quoted
 USER, PASTED = 1.0, 0.5
 FIRST = 1.25  # times as much, for the sentence with which a request begins: mostly what is wanted
 CLOSING, ADVISING, SAYING = 0.65, 0.35, 0.4  # last words of work, of mere talk; what was said on the way
-SETTLED, FAILED, EDITED, DONE = 1.0, 0.9, 0.7, 0.5  # acts: out in the world, what went wrong, on files, all others
+SETTLED, FAILED, EDITED, DONE = 1.5, 0.9, 0.7, 0.5  # acts: out in the world, what went wrong, on files, all others
 WRITTEN = 0.9  # a sentence that was sent or noted down
 FOUND, PRINTED, READ_AGAIN = 0.7, 0.35, 0.2  # a line of a result; of a command's; of a file, which can be read again
 ANNOUNCING, LEADING = 0.8, 0.3  # times as much, for what is said right before an act: mostly the act tells it
-QUESTION = 0.75  # times what a person says of themselves, where people only talk
+QUESTION = 0.75  # times what a person says of themselves: what came of it tells it again
+WISHED = 1.5  # times as much, for how somebody wants things done
+KEPT, ACKNOWLEDGED = (
+    1.2,
+    200,
+)  # times, for what was only acknowledged, in so many characters: it was said to be kept in mind
 REPORTED = 0.5  # by a program
 LOOKED = 0.2  # that something was looked at, without what it showed
 BRIEF = 60  # characters of an answer that says nothing without what it answers
@@ -77,10 +84,11 @@ class Telling:
         if request.missing:
             yield LogLine("note", f"({request.missing:,} messages not shown)", NEEDED, next(self._messages))
         yield from self._asked(request)
+        closing = CLOSING if any(step.acts for step in request.steps) else ADVISING
         last = max((i for i, step in enumerate(request.steps) if step.text), default=-1)
         changed = {c.path for step in request.steps for act in step.acts for c in act.changes}
         for i, step in enumerate(request.steps):
-            voice = self._closing if i == last else SAYING
+            voice = closing if i == last else SAYING
             unread = f" ({step.unread})" if step.unread else ""
             said = self._paragraph("said", step.say, voice, unread)
             self._said = said or self._said
@@ -99,8 +107,10 @@ class Telling:
         own = set(told_sentences(plain(own_words(request.ask))))
         found = self._paragraph("user", plain(request.ask), USER, pictures + unread)
         pasted = len(request.ask) > PASTE
-        for line in () if self._works else found:
-            line.voice *= QUESTION if line.text.endswith(_ASKS) else 1
+        kept = len(request.steps) == 1 and not request.steps[0].acts and len(request.steps[0].text) <= ACKNOWLEDGED
+        for line in found:
+            line.voice *= QUESTION if line.text.endswith(_ASKS) else WISHED if kind_of_rule(line.text) else 1
+            line.voice *= KEPT if kept and not line.text.endswith(_ASKS) else 1
         for line in found:
             if pasted or (line.text not in own and line is not found[-1]):
                 line.voice = PASTED
@@ -170,6 +180,8 @@ class Telling:
         written = [self._brought(text, WRITTEN, message, "sent") for one in act.texts for text in told_sentences(one)]
         if result is None or not act.ok or act.kind not in ("did", "run", "look"):
             return written
+        if act.kind == "did" and (texts := texts_in(result.item.text)):
+            return written + [self._brought(text, FOUND, message) for one in texts for text in told_sentences(one)]
         used = self._used.facts(result)
         is_file = act.kind == "look" and _FILE.search(act.what) is not None
         if is_file and not used:
@@ -254,12 +266,12 @@ def corrected(lines: Sequence[LogLine]) -> None:
     """Of each line, what was said later about most of what it names, with another value: it may be no longer so."""
     having: dict[str, list[int]] = {}
     for n, line in enumerate(lines):
-        if line.who in ("user", "said"):
+        if line.who in CORRECTED:
             for word in line.words:
                 having.setdefault(word, []).append(n)
     rare = {word: found for word, found in having.items() if 1 < len(found) <= RARE}
     for n, line in enumerate(lines):
-        if line.who not in ("user", "said"):
+        if line.who not in CORRECTED:
             continue
         named = [word for word in line.words if word in rare]
         shared: dict[int, int] = {}
@@ -273,5 +285,6 @@ def corrected(lines: Sequence[LogLine]) -> None:
             line.follow = lines[max(also)]
 
 
+CORRECTED: Sequence[Who] = ("user", "said", "sent", "act")
 RARE = 4  # lines with a word: with more of them it names nothing
 ALIKE = 0.6  # of the rare words of a line, in another about the same

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import groupby
 
 from clew.core.bounds import FOLD_READ, ITEMS_READ, MESSAGES_TOLD, newest, reach
 from clew.core.items import Node
@@ -25,6 +26,7 @@ LEADS: dict[Who, str] = {
     "note": "- (a program reported: ",
     "model": "- (a model wrote: ",
 }
+NEXT = " / "  # between messages of the user's with nothing told between them
 INNER = "    "  # before further lines of one that was told
 
 
@@ -127,28 +129,29 @@ def rendered(lines: Sequence[LogLine]) -> str:
 
 
 def _paragraphs(lines: Sequence[LogLine]) -> Iterator[str]:
-    at, when = 0, ""
-    while at < len(lines):
-        first, stop = lines[at], at + 1
-        while stop < len(lines) and (lines[stop].message, lines[stop].who) == (first.message, first.who):
-            stop += 1
-        some = [line.text for line in lines[at:stop]]
-        if first.when != when:
-            when = first.when
-            some[0] = f"[{when}] {some[0]}"
-        at = stop
-        match first.who:
-            case "user":
-                yield LEADS["user"] + joined(some)
-            case "said":
-                text = joined(some)
-                yield LEADS["said"] + (f"The assistant: {unvoiced(text)}" if speaks_for_user(text) else text)
-            case "note" | "model":
-                yield f"{LEADS[first.who]}{unvoiced(joined(some))})"
-            case "act":
-                yield LEADS["act"] + "; ".join(some)
-            case "sent" | "result":
-                yield from (LEADS["result"] + text for text in some)
+    when = ""
+    for who, group in groupby(lines, key=lambda line: line.who):
+        messages = list[str]()
+        for _, said in groupby(group, key=lambda line: line.message):
+            some = list(said)
+            texts = [line.text for line in some]
+            if some[0].when != when:
+                when = some[0].when
+                texts[0] = f"[{when}] {texts[0]}"
+            match who:
+                case "sent" | "result":
+                    messages += texts
+                case "act":
+                    messages.append("; ".join(texts))
+                case "note" | "model":
+                    messages.append(f"{unvoiced(joined(texts))})")
+                case "said" if speaks_for_user(text := joined(texts)):
+                    messages.append(f"The assistant: {unvoiced(text)}")
+                case _:
+                    messages.append(joined(texts))
+        if who == "user":  # what was said one after the other stands under one heading
+            messages = [NEXT.join(messages)]
+        yield from (LEADS[who] + text for text in messages)
 
 
 def joined(sentences: Sequence[str]) -> str:

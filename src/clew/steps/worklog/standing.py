@@ -16,7 +16,7 @@ from clew.steps.worklog.origins import WORDS_OF_OTHERS, Origins
 from clew.steps.worklog.refusals import REFUSED_HEADING, refused_call, settled
 from clew.steps.worklog.requests import WorkRequest
 from clew.steps.worklog.room import last_of, shared
-from clew.steps.worklog.rules import UserRule, rules_in, said_later, speaks_to_us
+from clew.steps.worklog.rules import BINDING, UserRule, rules_in, said_later
 from clew.steps.worklog.wording import below, both_ends, indented, listed, on_one_line, words
 from clew.text.quoting import ASSISTANT, TOOL, code, quoted
 
@@ -73,8 +73,8 @@ class Standing:
             self.count += 1
             self.ask, self.ask_ids = both_ends(request.ask, ASK), tuple(request.ids)
             self.rules |= dict(said_later(self.rules, request, self.count))
-            for sentences, strict in rules_in(request):
-                self._keep(sentences, request, strict)
+            for said, strict in rules_in(request):
+                self._keep(said, request, strict)
         for step in request.steps:
             for n, act in enumerate(step.acts):
                 self._take(act, request.ids, step.ids[n] if n < len(step.ids) else ())
@@ -84,11 +84,10 @@ class Standing:
             for name in [n for n in self.running if n in said and _ENDED.search(said)]:
                 del self.running[name]
 
-    def _keep(self, found: Sequence[str], request: WorkRequest, strict: int) -> None:
-        for said in found:
-            known = self.rules.pop(said, None)
-            strict = max(strict, known.strict) if known else strict
-            self.rules[said] = UserRule(strict, next(iter(request.ids), ""), self.count)
+    def _keep(self, said: str, request: WorkRequest, strict: int) -> None:
+        known = self.rules.pop(said, None)
+        strict = max(strict, known.strict) if known else strict
+        self.rules[said] = UserRule(strict, next(iter(request.ids), ""), self.count)
         spare = max(0, len(self.rules) - RULES_KEPT)
         for said in sorted(self.rules, key=lambda said: self.rules[said].strict)[:spare]:
             del self.rules[said]
@@ -196,7 +195,7 @@ class Standing:
     def held(self) -> list[str]:
         """The sentences that are told as rules, the newest first."""
         worked = bool(self.files or self.commands or self.tasks)  # where people only talk, few sentences are rules
-        return [said for said in reversed(self.rules) if worked or (self.rules[said].strict > 2 and speaks_to_us(said))]
+        return [said for said in reversed(self.rules) if worked or self.rules[said].strict >= BINDING]
 
     def _rule(self, said: str) -> str:
         rule = self.rules[said]

@@ -105,6 +105,8 @@ class ClaudeCode(Client):
         asked = deepcopy(self.history)
         if asked[-1]["role"] != "user":
             asked.append({"role": "user", "content": []})
+        if isinstance(asked[-1]["content"], str):
+            asked[-1]["content"] = [{"type": "text", "text": asked[-1]["content"]}]
         asked[-1]["content"].append({"type": "text", "text": SUMMARISE})
         yield self.sent("compaction", self._body(self.model, self.system, self.tools, asked, ""))
         self.history = self._opened(f"{CONTINUED}{summary}")

@@ -75,7 +75,7 @@ class MessagesTongue(Tongue):
             blocks.append({"type": "thinking", "thinking": work.thought, "signature": self.pen.seal()})
         blocks += [{"type": "text", "text": work.said}] if work.said else []
         blocks += [{"type": "tool_use", "id": f"toolu_{c.id}", "name": c.name, "input": c.given} for c in work.calls]
-        back = [{"type": "tool_result", "tool_use_id": f"toolu_{c.id}", "content": c.output} for c in work.calls]
+        back = [{"type": "tool_result", "content": c.output, "tool_use_id": f"toolu_{c.id}"} for c in work.calls]
         return [{"role": "assistant", "content": blocks}, {"role": "user", "content": back}]
 
     def answered(self, text: str) -> list[ClientMessage]:

@@ -51,7 +51,8 @@ class Answer:
     reasoning: str = ""
     redacted: bool = False  # of Anthropic: the reasoning comes as what only it can read
     stop: Stop = "end"
-    output: int | None = None  # tokens to report; else as many as the answer is long
+    input: int | None = None  # tokens to report; else as many as the request is long
+    output: int | None = None  # the same of the answer
     status: int = 200
     error: str = ""  # instead of the provider's own words
     late: bool = False  # the error comes in the stream, after all that was said

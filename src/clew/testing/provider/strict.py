@@ -131,7 +131,9 @@ class StrictProvider:
             if heard.streamed and format == "openai_responses":  # says it in the stream
                 return _told(turn, responses.stream(turn, fault), streamed=True)
             return _failed(turn, fault)
-        return self._said(replace(turn, answer=self._next(turn.body)), heard, wanted, blocks)
+        answer = self._next(turn.body)
+        spent = turn.spent if answer.input is None else Spent(answer.input)
+        return self._said(replace(turn, answer=answer, spent=spent), heard, wanted, blocks)
 
     def _said(self, turn: ProviderTurn, heard: HeardRequest, wanted: Route, blocks: list[CachedBlock]) -> ServedReply:
         answer, shape = turn.answer, SHAPES[turn.format]
