@@ -153,10 +153,12 @@ async def everything_said(
 
 
 async def _counted(engine: Engine, scope: Scope, branch: str, calls: Sequence[Call], items: int) -> Unfolded:
-    nodes, frame = await engine.history(scope, branch), await engine.store.frame(scope, calls[-1].frame)
+    trace = await engine.store.load(scope, branch)
+    nodes = await engine.store.nodes(scope, [place.id for place in trace.said])
+    frame = await engine.store.frame(scope, trace.frame)
     target, size = await engine.limits.target(scope, frame), ProviderSize()
     await engine.limits.weigh(scope, size, target, frame)
-    view = View(frame, tuple(nodes), engine.digests(scope))
+    view = View(frame, tuple(nodes[place.id] for place in trace.said), engine.digests(scope))
 
     def counted() -> tuple[float, list[float]]:
         rate = size.expected(view) / max(1, target.size(view).tokens)  # of the provider's tokens to ours
