@@ -29,7 +29,7 @@ COPIED = ("src", "tests", "bench", "docs", "pyproject.toml", "README.md")
 TESTS = {
     "core/view.py": "test_view test_steps test_extremes",
     "core/rawjson.py": "test_wire test_opaque",
-    "engine/turn.py": "test_engine test_scale test_pricing",
+    "engine/turn.py": "test_engine test_scale test_pricing test_forks",
     "engine/append.py": "test_engine test_forks",
     "engine/undo.py": "test_sessions test_forks",
     "engine/turns.py": "test_engine test_thresholds",

@@ -6,14 +6,17 @@ import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from chatting import chatting
+from chatting import chatting, places
 from clew import Budget, ClewError, Engine, Request, Sessions, SQLite, View
 from clew.agent.control import ContextController
+from clew.config import assembled
+from clew.config import engine as config_engine
 from clew.mcp.answers import Answers
 from clew.mcp.reach import Reach
 from clew.page.acting import ACTS, Subject
@@ -160,6 +163,37 @@ def test_one_id_a_stand_in_calls_from_one_on_rows_that_add_up(tmp_path: Path, ma
     assert shown["call"] == 24
 
 
+async def test_every_face_names_the_window_that_the_last_call_had(tmp_path: Path, made: Path) -> None:
+    """Whatever the one who looks would give it: here that of the model, which is far larger."""
+    clew = Shell(tmp_path)
+    shutil.copy(made, clew.store)
+    for kind in ("named", "forked"):
+        run = partial(asyncio.to_thread, clew)
+        shown = json.loads((await run("show", kind, "--json")).stdout)
+        assert (shown["limit"], shown["reserve"]) == (5_500, 500)
+        call = json.loads((await run("calls", kind, "--json")).stdout)[-1]
+        assert (call["limit"], call["window"], call["tokens"]) == (5_500, 6_000, shown["sent"])
+        before = json.loads((await run("preview", kind, "--json")).stdout)["tokens"]
+        assert (before["before"], before["limit"]) == (shown["sent"], 5_500)
+        store = SQLite(clew.store)
+        looking = config_engine(assembled(places(tmp_path)), store)
+        branch = (await Sessions(looking).get(kind)).branch
+        one = Subject(looking, "default", branch, None)
+        window = await one.conversation.window()
+        assert (window.limit, window.reserve, window.sent) == (5_500, 500, shown["sent"])
+        assert "tokens of 5,500, " in (await ACTS["compact"].ask(one, {})).told[0]
+        assert (await ACTS["undo"].ask(one, {})).told[0].endswith("tokens, of 5,500.")
+        answers = Answers(Reach(looking, "default", None, kind), str)
+        assert "left of 6,000 tokens; model" in await answers.status("", 8_000)
+        if kind == "named":
+            async with chatting(store, tmp_path / "folder", "http://127.0.0.1:9", kind) as hand:
+                assert "window 6,000" in hand.chat.meter.words
+                assert "reserve 500" in hand.chat.meter.words
+        await store.close()
+        undone = await run("undo", kind)
+        assert undone.stdout.endswith("tokens of 5,500\n"), undone.stderr
+
+
 # --- every face -------------------------------------------------------------------------------------------------------
 
 Face = Callable[[Path, Path], Awaitable[str]]  # what it says, of a store and a folder
@@ -264,6 +298,12 @@ ALIKE: dict[str, dict[str, Face]] = {
         "agent": by_agent("summarize_context", focus="page 3"),
     },
 }
+
+
+def test_every_act_of_the_page_is_tried_on_another_face() -> None:
+    """But for the user's own words on when to compact, which are of no conversation."""
+    tried = {act.split()[0] for act, faces in ALIKE.items() if len(faces) > 1} | {"pin"}
+    assert {*ACTS} - {"instruct"} == tried
 
 
 @pytest.mark.parametrize("act", ALIKE)

@@ -87,7 +87,7 @@ async def test_the_chat_learns_it_too_and_its_meter_says_so(store: Store, tmp_pa
             assert refused(provider) == 2
             filling = await hand.chat.backend.filling()
             assert filling is not None
-            assert filling.limit + filling.reserve == WINDOW
+            assert filling.window.limit + filling.window.reserve == WINDOW
 
 
 def loaded(window: int) -> Answers:

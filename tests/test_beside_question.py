@@ -18,6 +18,8 @@ from recalling.sessions import SHAPES, Pair, asked, notes, prepared, request
 FACT = Pair("result", "The lighthouse keeper Quillon wants lamps of brass.", "of brass", "Which lamps for Quillon?")
 EVERY = pytest.mark.parametrize("client", SHAPES.values(), ids=list(SHAPES))
 WINDOW = 64_000
+METALS = "tin zinc iron steel lead gold bronze".split()
+ENDINGS = [a + b for a in "ba do fi gu he ka".split() for b in "n r s l m nd rt".split()]
 
 
 async def session(client: str, path: Path) -> Client:
@@ -102,7 +104,9 @@ async def test_what_a_client_says_beside_a_question_asks_nothing(
 async def test_what_a_client_left_out_of_a_result_to_save_room_is_found_for_a_question(tmp_path: Path) -> None:
     """As Gemini CLI does it once a session is opened again."""
     engine = Engine(SQLite(tmp_path / "log.db"), Budget(window=16_000, reserve=2_000))
-    lines = [f"entry {n} of the register is as it was" for n in range(400)]
+    names = [first + last for first in map(str.title, "kel mar tor ves lun bri dag os".split()) for last in ENDINGS]
+    # All alike, so that no log of them tells of this one.
+    lines = [f"The lighthouse keeper {name} wants lamps of {METALS[n % 7]}." for n, name in enumerate(names)]
 
     def ran(n: int, output: str) -> list[dict[str, Any]]:
         id = f"call_kMpTbvXqWzRdAsEeGhJuYt{n:02}"
@@ -116,15 +120,20 @@ async def test_what_a_client_left_out_of_a_result_to_save_room_is_found_for_a_qu
             {"role": "tool", "tool_call_id": id, "content": output},
         ]
 
-    whole = "\n".join([*lines[:200], FACT.fact, *lines[200:]])
+    whole = "\n".join([*lines[:150], FACT.fact, *lines[150:]])
     short = f"{whole[:300]}\n[… {len(whole) - 600} characters truncated …]\n{whole[-300:]}"
-    rest = [m for n in range(1, 8) for m in ran(n, "\n".join(f"{line} in {n}" for line in lines[:150]))]
+    rest = [
+        m for n in range(1, 8) for m in ran(n, "\n".join(f"entry {k} of part {n} is as it was" for k in range(150)))
+    ]
     begin = {"role": "user", "content": "Look at the registers."}
-    body: dict[str, Any] = {"model": "gpt-4o", "messages": [begin, *ran(0, whole), *rest[:-1]]}
-    for end in range(3, len(rest) + 4, 2):
-        body["messages"] = [begin, *ran(0, whole), *rest][:end]
+    ends = [*ran(8, whole), *ran(9, "Nothing is left.")]
+    body: dict[str, Any] = {"model": "gpt-4o"}
+    for stop in range(3, len(rest) + len(ends) + 2, 2):
+        body["messages"] = [begin, *rest, *ends][:stop]
         await engine.prepare(Request(json.dumps(body).encode()))
     question = [{"role": "assistant", "content": "All is read."}, {"role": "user", "content": FACT.question}]
-    body["messages"] = [begin, *ran(0, short), *rest, *question]
+    body["messages"] = [begin, *rest, *ran(8, short), *ends[2:], *question]
     view = await engine.prepare(Request(json.dumps(body).encode()))
-    assert any(FACT.key in node.item.text for node in view.nodes)
+    assert short in [node.item.text for node in view.nodes], "what is left of it is in view"
+    assert [FACT.fact in node.item.text for node in view.nodes].count(True) == 1
+    assert any(FACT.fact in note for note in notes(view))

@@ -173,6 +173,29 @@ async def test_a_draft_of_a_history_that_changed_is_not_used() -> None:
     await run.close()
 
 
+async def test_where_the_room_is_small_older_chapters_are_told_anew_as_one() -> None:
+    asked = list[str]()
+
+    def script(prompt: Prompt) -> str:
+        if "shown this time is the record itself" not in prompt.system:
+            return write_chapter(prompt)
+        asked.append(prompt.text)
+        parts = [line for line in prompt.text.splitlines() if line.strip().startswith("- It says")]
+        told = "\n".join(f"- Anew: {line.strip(' -')}" for line in parts[::3])
+        return f"<line>Anew: all of it.</line><short>{told[:200]}</short><full>{told}</full>"
+
+    limits, small = CallLimits(hourly_calls=999, hourly_tokens=10**9), Budget(4_000, 300, tail=300, high=0.7, low=0.5)
+    run = Session(ScriptedModel(script), limits=limits, pause=0.02, budget=small)
+    for n in range(1, 80):
+        view = await run.turn(n)
+        if told := [text for text in written(view) if "  - Anew: It says" in text]:
+            break
+    assert told, "one block, in the model's words"
+    assert told[0].startswith("[work log, request"), told[0]
+    assert asked[0].startswith("requests ") or asked[0].startswith("request "), "of the record, not of originals"
+    await run.close()
+
+
 FAULTS: dict[str, str | Reply | Exception] = {
     "empty": " \n",
     "reasoning only": Reply("<think>well</think>", reasoning=True),

@@ -331,18 +331,29 @@ async def test_every_command_is_in_the_palette_with_a_way_of_its_own(store: Stor
 def test_the_meter_says_in_words_what_the_bar_shows() -> None:
     from clew.chat.backend import WindowFilling
     from clew.chat.meter import WindowMeter
-    from clew.sessions.composition import CompositionPart
-    from clew.tokens.target import Filled
+    from clew.core.items import Digests, Frame, Item, Node
+    from clew.core.limits import Budget
+    from clew.core.view import View
+    from clew.sessions.window import Window
+    from clew.tokens.target import Target
 
-    meter = WindowMeter()
-    made = [CompositionPart("results", 3, 600), CompositionPart("user text", 1, 200)]
-    meter._filling = WindowFilling(made, 1_000, 1_200, 100, Filled(800, 1_000, 200, 1_300), 0.5, 2)
-    meter._who = "gpt-4o · auto"
-    assert meter.words == (
-        "80% full · 800 of 1,000 · window 1,300 · $0.5000 · gpt-4o · auto · compacted 2× · "
-        "system and tools 200 · reserve 100"
+    nodes = (Node("1", "1", Item("text", "user", "Report. " * 100)), Node("2", "2", Item("result", "tool", "7 " * 300)))
+    view = View(
+        Frame("openai_chat", "gpt-4o", ({"role": "system", "content": "Be brief. " * 50},)), nodes, Digests(b"", "")
     )
-    assert meter.kinds == "results 75%, user 25%"
+    target = Target.of(Budget(window=1_300, reserve=100, model="gpt-4o"))
+    own = target.size(view).tokens
+    meter = WindowMeter()
+    window = Window(view, None, own, target.around(view.frame))
+    meter._filling = WindowFilling(window, 0.5, 2)
+    meter._who = "gpt-4o · auto"
+    framed = target.meter.frame(view.frame).tokens
+    used, room = own - framed, 1_200 - framed
+    assert meter.words == (
+        f"{100 * used // room}% full · {used:,} of {room:,} · window 1,300 · $0.5000 · gpt-4o · auto · compacted 2× · "
+        f"system and tools {framed} · reserve 100"
+    )
+    assert meter.kinds.split(", ")[0] == f"results {round(100 * target.meter.node(nodes[1]).tokens / own)}%"
 
 
 @pytest.mark.parametrize("args", [("chat",), ("chat", "--last")])

@@ -108,6 +108,26 @@ async def test_what_is_pinned_out_of_view_comes_back_whole_and_stays_through_fol
     assert not (await store.load("default", talk.sent[-1].branch)).pins()  # and from here on it may go
 
 
+async def test_pins_come_back_in_the_order_in_which_they_were_said(store: SQLStore) -> None:
+    """Whatever their ids are, and whichever was pinned first; what is in view is not said twice."""
+    talk = Talk(store)
+    view = await talk.until_hidden()
+    while "Go on with 2." in texts(view):
+        view = await talk.go()
+    nodes = await store.nodes("default", [p.id for p in (await store.load("default", view.branch)).said])
+    said = [node.item.text for node in nodes.values() if node.item.role == "user" and node.item.text not in texts(view)]
+    wanted = {text for text in said if text != "Hello."}
+    assert len(wanted) >= 3
+    ids = [node.id for node in nodes.values() if node.item.text in wanted]
+    await talk.engine.pin(view, *reversed(ids), view.nodes[-1].id)
+    found = quotes(await talk.go())
+    assert [
+        next(text for text in wanted if text in quote.replace("&lt;", "<")) for quote in found if "door" not in quote
+    ] == [text for text in said if text in wanted and text != RULE]
+    assert QUOTED in found[0]
+    assert len(found) == len(wanted)
+
+
 async def test_while_nothing_is_compacted_each_request_goes_on_where_the_last_one_ended(store: SQLStore) -> None:
     talk = Talk(store)
     await talk.engine.pin(await talk.until_hidden(), await talk.rule())

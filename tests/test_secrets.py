@@ -18,6 +18,7 @@ from clew.secrets import find, kinds_in, masked, masked_frame, masked_item
 from clew.secrets.kinds import NAMES, PLACES, RULES, SHAPES, VALUES
 from clew.secrets.matching import found_by
 from clew.secrets.names import named, small
+from clew.secrets.values import could_be_said_bare, is_base64
 from secrets_rows import HARMLESS, HEX, LOW, MIX, ROWS, SHAPED, UP, Row, cut, pem
 
 KEY = b"a store's secret"
@@ -341,6 +342,35 @@ def test_a_packed_private_key_is_masked_whole() -> None:
     value = b64encode(pem("RSA PRIVATE KEY").encode()).decode()
     assert kept(value, masked(value)) == []
     assert kept(value, masked(json.dumps({"tls.key": value}))) == []
+
+
+def test_what_is_packed_is_unpacked_up_to_a_length_beyond_which_it_is_a_picture() -> None:
+    key = KEYS[0].secret
+    longest, longer = (b64encode((key + " " * (size - len(key))).encode()).decode() for size in (3_072, 3_075))
+    assert (len(longest), len(longer)) == (4_096, 4_100)
+    assert longest not in masked(longest, KEY)
+    assert masked(longer, KEY) == longer
+
+
+def test_base64_is_that_of_a_text_or_long_and_random() -> None:
+    def packed(data: bytes) -> str:
+        return b64encode(data).decode()
+
+    noise = bytes(range(128, 188, 2))
+    for data in (b"secret", b"user:pass", b"first line\nsecond line", noise):
+        assert is_base64(packed(data)), data
+    assert not is_base64(packed(b"Hi!"))  # too short
+    assert not is_base64(packed(b"a secret")[:-1])  # cut
+    assert not is_base64("pass word")
+    assert not is_base64("password")  # a word is none, though it could be
+    assert not is_base64(packed(b"\x01\x02\x03\x04\x05\x06"))  # decoded, nothing that can be read
+    assert not is_base64(packed(noise[:27]))  # neither a text, nor long
+
+
+def test_bare_digits_are_a_secret_only_where_any_value_is() -> None:
+    assert could_be_said_bare("1234", "any", plain=False)
+    assert not could_be_said_bare("123", "any", plain=False)
+    assert not could_be_said_bare("123456789", "mixed", plain=False)
 
 
 @pytest.mark.parametrize("text", HARMLESS)

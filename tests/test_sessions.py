@@ -25,10 +25,11 @@ from clew import (
     View,
     body,
 )
+from clew.core.items import Edit, Item, Node, new_id
 from clew.sessions.totals import totals
 from clew.store.places import is_url
 from clew.store.protocol import Store
-from clew.store.records import Session
+from clew.store.records import Batch, Session
 from clew.store.sql import SQLStore
 from clew.wire.rules.check import check
 
@@ -163,6 +164,24 @@ async def test_what_was_undone_is_held_until_there_is_no_room(store: Store) -> N
     view = await run.turn()
     assert not back <= {n.id for n in view.nodes}
     assert check(body(view)) == []
+
+
+async def test_an_undo_takes_back_what_was_made_of_the_stand_ins_too(store: Store) -> None:
+    """However often over: else their ids would still stand for something, in a view that has the originals again."""
+    run = Run(Engine(store, Budget(window=WINDOW, reserve=500)))
+    await run.until(1)
+    branch = run.sent[-1].branch
+    trace = await store.load("default", branch)
+    first = trace.edits[-1].stand_ins[-1]
+    items = [Item("summary", "user", text) for text in ("Shorter.", "Brief.")]
+    shorter, brief = (Node(new_id(), run.engine.digests("default").content(item), item) for item in items)
+    made = [Edit("Shorter()", (first.id,), (shorter,)), Edit("Shorter()", (shorter.id,), (brief,))]
+    await store.write("default", Batch(branch, trace.seq, (*made,)))
+    assert "Brief." in [n.item.text for n in (await run.engine.view("default", branch)).nodes]
+    undone = await Engine(store, Budget(window=100_000)).undo("default", branch)
+    assert {n.item.text for n in undone.view.nodes} >= {m["content"] for m in run.messages if m["role"] == "user"}
+    left = {n.id for edit in (await store.load("default", branch)).edits for n in edit.stand_ins}
+    assert left.isdisjoint({first.id, shorter.id, brief.id})
 
 
 async def test_nothing_is_left_to_undo(run: Run) -> None:

@@ -177,3 +177,16 @@ def test_an_edit_that_quotes_a_stand_in_holds_while_that_one_does() -> None:
     assert fold(view.nodes, told.edits) == told.nodes
     assert fold(view.nodes[1:], told.edits) == view.nodes[1:]
     assert fold(view.nodes, told.edits[1:]) == view.nodes
+
+
+def test_an_edit_holds_where_a_provider_s_reasoning_went_and_where_another_one_s_came() -> None:
+    view = view_of({"messages": [{"role": "user", "content": word} for word in "abcd"]})
+    a, b, c, d = view.nodes
+    edits = view.replace_all([Swap(0, 3, [line("a, b and c")])], by="Test").edits
+    [edit] = edits
+    said = [*edit.stand_ins, d]
+    assert [*fold([a, c, d], [edit], gone={b.id})] == said
+    assert [*fold([a, d], [edit], gone={b.id})] == [a, d]  # it is not known where c went
+    new = replace(d, id="new")
+    assert [*fold([a, b, new, c, d], [edit], loose={new.id})] == said
+    assert [*fold([a, b, new, c, d], [edit])] == [a, b, new, c, d]

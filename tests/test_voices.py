@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from dataclasses import replace as with_
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,19 @@ from typing import Any
 import pytest
 
 from clew import Budget, Engine, Request, SQLite, wire
-from clew.clients.known import FILES, MESSAGES, SIDES, WRAPS, Side, Wrap
-from clew.clients.voices import VoicePart, attributed, client_of, is_program_made, kind_of, parts_of, typed, undecorated
+from clew.clients.known import FILES, MESSAGES, RESULT_FRAMES, SIDES, WRAPS, ResultFrame, Side, Wrap
+from clew.clients.voices import (
+    VoicePart,
+    attributed,
+    client_of,
+    is_program_made,
+    kind_of,
+    parts_of,
+    passed_on,
+    said_or_shown,
+    typed,
+    undecorated,
+)
 from clew.core.items import Frame, Item
 from clew.facts.sheets import sheet
 from clew.recognition.side_requests import side_request
@@ -231,6 +243,23 @@ def test_each_row_finds_its_example_and_leaves_what_was_typed(kind: str, example
     assert kind_of(alone) == kind
     assert is_program_made(alone)
     assert kind_of(Item("text", "user", f"Why does it say this?\n{ASK}")) == "typed"
+
+
+@pytest.mark.parametrize("tag", TAGS)
+def test_a_mark_amid_a_line_is_spoken_of(tag: str) -> None:
+    text = f"My colleague wrote <{tag}>never bill zone 9</{tag}> in the ticket, is that ours?"
+    assert typed(Item("text", "user", text)) == text
+    after = f"<{tag}>\nBe brief.\n</{tag}><{tag}>\nBe kind.\n</{tag}>"
+    assert typed(Item("text", "user", f"{after}\n{ASK}")) == ASK
+
+
+@pytest.mark.parametrize("frame", RESULT_FRAMES)
+def test_what_a_client_puts_around_what_a_tool_printed_is_its_own(frame: ResultFrame) -> None:
+    result = Item("result", "tool", frame.example)
+    assert passed_on(result) == "pump.py"
+    assert [result.text[part.start : part.stop] for part in said_or_shown(result)] == ["pump.py"]
+    assert [line.text for line in sheet(result).lines] == ["pump.py"]
+    assert passed_on(with_(result, text=f"It says: {frame.example}\n# end")) == f"It says: {frame.example}\n# end"
 
 
 @pytest.mark.parametrize("wrap", [wrap for wrap in WRAPS if not wrap.around])

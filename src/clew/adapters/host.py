@@ -87,9 +87,7 @@ class Host:
         """Let go of a store that was opened here; the next call would open it again."""
         engine, self._engine = self._engine, None
         if engine is not None:
-            await cross(engine.close())
-            if engine is not self.where:
-                await cross(engine.store.close())
+            await cross(engine.close(store=engine is not self.where))
 
     def engine_in(self, window: int | None, model: str = "") -> Engine:
         """The engine with a window that a framework knows of; one that a user gave has his own."""

@@ -37,13 +37,11 @@ def is_same(told: ChatMessage, kept: ChatMessage) -> bool:
 
 async def told_in(engine: Engine, scope: Scope, session: str | None) -> list[ChatMessage]:
     """All that was said in a session of OpenAI's format so far, as it was said."""
-    branch = await engine.store.session(scope, session) if session else None
+    branch = await engine.named(scope, session) if session else None
     if branch is None:
         return []
-    said = [place.id for place in (await engine.store.load(scope, branch)).said]
-    nodes = await engine.store.nodes(scope, said)
-    view = await engine.view(scope, branch)
-    body: dict[str, list[ChatMessage]] = encode(view.frame, (nodes[id].item for id in said))
+    view, said = await engine.view(scope, branch), await engine.history(scope, branch)
+    body: dict[str, list[ChatMessage]] = encode(view.frame, (node.item for node in said))
     return [m for m in body["messages"] if m.get("role") not in ("system", "developer")]
 
 

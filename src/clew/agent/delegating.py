@@ -67,13 +67,11 @@ class Delegation:
 
     async def read(self, session: str, lines: str = "", pattern: str = "") -> str:
         """What one of the agent's own children reported, or some of it. Raises `ToolError` for anybody else's."""
-        store, scope = self.agent.controller.engine.store, self.agent.scope
-        own, branch = await store.session(scope, self.agent.session), await store.session(scope, session)
-        if branch is None or own not in {before for before, _ in await store.ancestry(scope, branch)}:
+        engine, scope = self.agent.controller.engine, self.agent.scope
+        own, branch = await engine.named(scope, self.agent.session), await engine.named(scope, session)
+        if branch is None or own not in {before for before, _ in await engine.store.ancestry(scope, branch)}:
             raise ToolError(f"no sub-agent of yours is called {session}")
-        said = (await store.load(scope, branch)).said
-        nodes = await store.nodes(scope, [place.id for place in said])
-        items = [nodes[place.id].item for place in said]
+        items = [node.item for node in await engine.history(scope, branch)]
         start = max((at + 1 for at, item in enumerate(items) if item.role != "assistant"), default=0)
         text = "\n".join(item.text for item in items[start:] if item.kind == "text")
         return framed(excerpt(text, session, lines, pattern, TOOL_CHARACTERS))

@@ -76,11 +76,8 @@ async def save_summary(chat: "Chat", typed: str) -> None:
 
 async def undo(chat: "Chat", typed: str) -> None:
     """Take back the newest compaction."""
-    await (await chat.backend.idle()).undo()
-    filling = await chat.backend.filling()
-    assert filling is not None, "there is a view"
-    sizes = f"{filling.sent:,} tokens in a window of {filling.full.window:,}"
-    chat.say(f"Compaction undone: {sizes}. All is in view again.")
+    done = await (await chat.backend.idle()).undo()
+    chat.say(f"Compaction undone: {done.before:,} → {done.after:,} tokens of {done.limit:,}.")
 
 
 async def lineage(chat: "Chat", typed: str) -> None:
@@ -236,9 +233,10 @@ async def window(chat: "Chat", typed: str) -> None:
     """Show what the window is made of, item by item."""
     filling, view = await chat.backend.filling(), await chat.backend.agent.view()
     assert filling is not None, "there is a view"
-    kinds = [f"{part.kind:<18}{part.tokens:>9,} tokens {count(part.items, 'item'):>12}" for part in filling.parts]
-    free = f"{'free':<18}{max(0, filling.limit - filling.sent):>9,} tokens"
-    kept = f"{'reserve':<18}{filling.reserve:>9,} tokens, kept for the answer"
+    found = filling.window
+    kinds = [f"{part.kind:<18}{part.tokens:>9,} tokens {count(part.items, 'item'):>12}" for part in found.parts]
+    free = f"{'free':<18}{max(0, found.limit - found.sent):>9,} tokens"
+    kept = f"{'reserve':<18}{found.reserve:>9,} tokens, kept for the answer"
     made = view.stand_ins()
     room = reading.width(chat.size) - 14
     lines = [f"{'▣' if n.id in made else ' '} {label(n.item):<10}{brief(n.item.text, room)}" for n in view.nodes]

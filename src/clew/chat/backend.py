@@ -28,14 +28,13 @@ from clew.errors import NotFound
 from clew.llm.streaming import speaker
 from clew.screens import save
 from clew.sessions.about import Abouts
-from clew.sessions.composition import CompositionPart, parts, scaled, shown
 from clew.sessions.conversation import Conversation
 from clew.sessions.diffs import Diff
 from clew.sessions.sessions import Sessions
+from clew.sessions.window import Window
 from clew.steps.worklog.writing import summary
 from clew.store.protocol import Store
 from clew.store.records import Method, Session
-from clew.tokens.target import Filled
 from clew.wire.convert.media import Media
 
 REMEMBERED = 10  # conversations whose messages can be brought back into the prompt
@@ -45,13 +44,9 @@ DRAFT = 6_000  # characters of a summary that is proposed
 
 
 class WindowFilling(NamedTuple):
-    """What the window is made of, and what the conversation came to."""
+    """What fills the window, and what the conversation came to."""
 
-    parts: list[CompositionPart]
-    sent: int  # tokens, as the provider counts
-    limit: int
-    reserve: int
-    full: Filled  # on the scale of thresholds, and of what an agent is told
+    window: Window
     cost: float  # dollars
     compactions: int
 
@@ -82,7 +77,7 @@ class ChatBackend:
         self.model = model or self.config.agent.model or ""  # nothing: it is to be chosen
         self.engine = engine(self.config, store)
         self.sessions = Sessions(self.engine, self.scope)
-        self._abouts = Abouts(store)
+        self._abouts = Abouts(self.engine)
         self.servers = ChatServers(self.folder, places.env)
         self.agent = self._agent(session)
 
@@ -143,14 +138,9 @@ class ChatBackend:
             view = await self.agent.view()
         except NotFound:
             return None
-        target = await self.engine.limits.target(self.scope, view.frame)
-        framed = target.meter.frame(view.frame).tokens
-        made = parts(shown(view.nodes, view.edits, target.meter), framed)
-        own = await Conversation.of(self.engine, view).sessions()
-        folds = sum(s.cause in ("compaction", "handoff") and not s.undone for s in own)
-        sent, full = await self.engine.expected(view), await self.engine.filled(view)
-        made, cost = scaled(made, sent), sum(s.cost for s in own)
-        return WindowFilling(made, sent, target.limit.tokens, target.kept_free, full, cost, folds)
+        one = Conversation.of(self.engine, view)
+        own = await one.sessions()
+        return WindowFilling(await one.window(), sum(s.cost for s in own), sum(s.is_folded for s in own))
 
     async def all(self) -> list[Session]:
         """The newest session of each conversation that has a name, newest first."""
@@ -169,9 +159,8 @@ class ChatBackend:
         """What the user said in the newest conversations, the newest last."""
         texts: list[str] = []
         for session in reversed((await self.all())[:REMEMBERED]):
-            said = (await self.store.load(self.scope, session.branch)).said
-            nodes = await self.store.nodes(self.scope, [place.id for place in said[-RECENT_ITEMS:]])
-            texts += [text for n in nodes.values() if (text := typed(n.item))]
+            newest = [node async for node in Conversation(self.engine, self.scope, session.branch).newest(RECENT_ITEMS)]
+            texts += [text for n in reversed(newest) if (text := typed(n.item))]
         return [text for text, _ in groupby(texts)]
 
     def files(self) -> list[str]:

@@ -5,7 +5,7 @@ from textual.widget import Widget
 
 from clew.chat.backend import WindowFilling
 from clew.screens.lines import dollars
-from clew.screens.window import cells
+from clew.screens.window import bar
 
 SHORT_LABELS = {
     "system and tools": "system",
@@ -33,16 +33,17 @@ class WindowMeter(Widget):
         """How full it is, and what all came to."""
         if self._filling is None:
             return f"window empty · {self._who}"
-        _, sent, _, reserve, full, cost, folds = self._filling
+        window, cost, folds = self._filling
+        full = window.full
         compacted = f"compacted {folds}×" if folds else ""
         used = f"{full.percent}% full", f"{full.used:,} of {full.room:,}", f"window {full.window:,}"
-        kept = f"system and tools {max(0, sent - full.used):,}", f"reserve {reserve:,}"
+        kept = f"system and tools {max(0, window.sent - full.used):,}", f"reserve {window.reserve:,}"
         return " · ".join(filter(None, (*used, dollars(cost), self._who, compacted, *kept)))
 
     @property
     def kinds(self) -> str:
         """What it is made of, most of it first."""
-        made = self._filling.parts if self._filling else []
+        made = self._filling.window.parts if self._filling else []
         own = sum(part.tokens for part in made) or 1
         most = sorted(made, key=lambda part: -part.tokens)
         return ", ".join(f"{SHORT_LABELS.get(part.kind, part.kind)} {part.tokens / own:.0%}" for part in most)
@@ -52,8 +53,7 @@ class WindowMeter(Widget):
         words.truncate(self.size.width, overflow="ellipsis")
         if self.size.height < 2 or self._filling is None:
             return words
-        made, sent, limit, reserve, *_ = self._filling
         width = max(self.size.width // 3, self.size.width - len(self.kinds) - 1)
         kinds = Text(f" {self.kinds}")
         kinds.truncate(self.size.width - width, overflow="ellipsis")
-        return Text("\n").join([cells(made, sent, limit, reserve, width, colours=True) + kinds, words])
+        return Text("\n").join([bar(self._filling.window, width, colours=True) + kinds, words])

@@ -70,6 +70,7 @@ async def _taken(
 ) -> tuple[list[str], list[str]]:
     from clew.sessions.import_agent import adopt
     from clew.sessions.import_log import take_in
+    from clew.sessions.sessions import Sessions
     from clew.sessions.transcripts import read_all
     from clew.sessions.transcripts.packed import data_of
 
@@ -78,8 +79,8 @@ async def _taken(
         with bar(f"reading {file.name}") as progress:
             told = list[str]()
             branches = await take_in(engine.store, scope, data.splitlines(), name or None, progress, told)
-        infos = {b.id: b for b in await engine.store.branches(scope)}
-        return [infos[id].session or id for id in branches], told
+        named = {s.branch: s.name for s in await Sessions(engine, scope).all()}
+        return [named.get(id) or id for id in branches], told
     with bar(f"reading {file.name}") as progress:
         found = read_all(data, str(file), format=format, progress=progress)
     names: list[str] = []
@@ -128,7 +129,7 @@ async def _exported(names: list[str], format: str, scope: str, where: str | None
     async with looking(scope, where) as sessions:
         branches = [(await sessions.get(name)).branch for name in names]
         if not names:
-            branches = [b.id for b in reversed(await sessions.engine.store.branches(scope))]
+            branches = [*dict.fromkeys(s.branch for s in reversed(await sessions.all()))]
         if format == OWN:
             return await _whole(sessions, branches)
         if len(branches) != 1:

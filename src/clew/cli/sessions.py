@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,7 +24,7 @@ from clew.cli.app import (
 )
 
 if TYPE_CHECKING:
-    from clew.screens.window import Window
+    from clew.screens.window import ShownWindow
     from clew.sessions.chains import Chain
     from clew.sessions.diffs import Diff
     from clew.sessions.sessions import Sessions
@@ -110,7 +110,7 @@ async def _titles(found: "Sessions", chains: Iterable["Chain"]) -> dict[str, str
 
     firsts = [chain.first for chain in chains]
     unnamed = [first for first in firsts if not is_named_by_person(first) and first.cause != "fork"]
-    abouts = await Abouts(found.engine.store).of(found.scope, unnamed)
+    abouts = await Abouts(found.engine).of(found.scope, unnamed)
     return {branch: about.title for branch, about in abouts.items()}
 
 
@@ -141,20 +141,14 @@ def show(
         window(Console(highlight=False), found, ids)
 
 
-async def _window(name: str, scope: str, path: str | None) -> "Window":
+async def _window(name: str, scope: str, path: str | None) -> "ShownWindow":
     from clew.agent.control.pointers import as_read
-    from clew.screens.window import Window
+    from clew.screens.window import ShownWindow
 
     async with conversation(name, scope, path) as one:
-        session, last = await one.session(), await one.last_call()
-        view = as_read(await one.view(last.number if last else None))
-        said, target = await one.said(view), await one.engine.limits.target(scope, view.frame)
-    if last is None:
-        sent, limit = target.size(view).tokens, target.limit.tokens
-        return Window(session, view, None, sent, limit, target.kept_free, target.meter, said)
-    # The log has what was allowed, not why: if that is what is allowed now, so is what was kept free.
-    reserve = target.kept_free if last.call.limit == target.limit.tokens else None
-    return Window(session, view, last.number, last.call.predicted, last.call.limit, reserve, target.meter, said)
+        found = await one.window(sent=True)
+        session, said = await one.session(), await one.said(found.view)
+    return ShownWindow(session, replace(found, view=as_read(found.view)), said)
 
 
 # --- clew diff --------------------------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ async def _resumed(name: str, call: int | None, scope: str, path: str | None) ->
 
     async with conversation(name, scope, path) as one:
         session, view = await one.session(), await one.view(call)
-        tokens = (await one.engine.limits.target(scope, view.frame)).size(view).tokens
+        tokens = await one.engine.expected(view)
     now = "at its end" if session.ended else "now"
     how = now if call is None else f"as sent in call {call}"
     return view, f"{numbered(session)} {how}: {len(view.nodes):,} items, {tokens:,} tokens, {view.frame.format}"

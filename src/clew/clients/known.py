@@ -79,6 +79,14 @@ class Sentence(NamedTuple):
     client: str
 
 
+class ResultFrame(NamedTuple):
+    """What a client puts around what a tool printed."""
+
+    before: re.Pattern[str]
+    after: re.Pattern[str]
+    example: str
+
+
 class Side(NamedTuple):
     """A request beside the conversation, by how its newest message or its system prompt begins."""
 
@@ -124,6 +132,10 @@ CLIENTS = [
     if "prompt" in held
 ]
 WRAPS = [_wrap(row) for row in _rows("wrap")]
+RESULT_FRAMES = [
+    ResultFrame(re.compile(row.get("before", "")), re.compile(rf"{row['after']}\s*\Z"), row["example"])
+    for row in _rows("result")
+]
 SIDES = [Side(r.get("begins", ""), r.get("system", ""), r.get("form"), r["example"]) for r in _rows("side")]
 # What asks for a summary or a name is no person's either.
 MESSAGES = [

@@ -12,7 +12,7 @@ from dataclasses import replace as with_
 from itertools import chain
 from typing import Literal, NamedTuple
 
-from clew.clients.known import BEHIND_SUMMARIES, CLIENTS, MESSAGES, SENTENCES, WRAPS, KnownClient, slug
+from clew.clients.known import BEHIND_SUMMARIES, CLIENTS, MESSAGES, RESULT_FRAMES, SENTENCES, WRAPS, KnownClient, slug
 from clew.core.caches import per_object
 from clew.core.items import Item
 
@@ -28,6 +28,8 @@ BOILERPLATE = frozenset(
     "reminder environment instructions skill listing command filler interruption status summary-request".split()
 ) | {"title-request"}
 PASTE = 2_000  # characters: a longer message was not all typed
+INDENT = 80  # characters before a mark in which the words would stand that it is amid
+FRAME_END = 400  # characters at the end of a result in which its client says how the command ended
 FIRST = 4  # items of a history that begins with a summary: where the client runs, the summary, what answers it
 
 # After what was typed; to the end it is what the command printed that the user ran.
@@ -203,10 +205,27 @@ def attached(item: Item) -> str:
 
 def passed_on(item: Item) -> str:
     """What an item says without what a client says of its own, and without the tags around what it passes on."""
+    if item.kind == "result":
+        return printed(item.text)
     found = parts_of(item)
     kept = (part for part in found if part.kind not in BOILERPLATE)
     text = "".join(item.text[part.start : part.stop] for part in kept)
     return text if item.role in ("assistant", "tool") or item.kind != "text" else untagged(text)
+
+
+def printed(text: str) -> str:
+    """What a tool printed, of the text of its result, without what a client puts around that."""
+    start, stop = _printed(text)
+    return text[start:stop]
+
+
+def _printed(text: str) -> tuple[int, int]:
+    start, stop = 0, len(text)
+    for frame in RESULT_FRAMES:
+        begins = frame.before.match(text, start, stop)
+        if begins and (ends := frame.after.search(text, max(begins.end(), stop - FRAME_END), stop)):
+            start, stop = begins.end(), ends.start()
+    return start, stop
 
 
 def summary_alone(text: str) -> str:
@@ -242,7 +261,11 @@ def is_moving(text: str) -> bool:
 
 def said_or_shown(item: Item) -> tuple[VoicePart, ...]:
     """The parts of an item that are not its client's own words, nor clew's: in results, too, clients say things."""
-    parts = _segments(item.text) if item.kind == "result" else parts_of(item)
+    parts: Sequence[VoicePart] = parts_of(item)
+    if item.kind == "result":
+        start, stop = _printed(item.text)
+        inner = (p._replace(start=max(p.start, start), stop=min(p.stop, stop)) for p in _segments(item.text))
+        parts = [part for part in inner if part.start < part.stop]
     return tuple(p for p in parts if p.kind not in BOILERPLATE and p.kind != "system" and p.speaker != "clew")
 
 
@@ -345,7 +368,7 @@ def _wraps(text: str) -> Iterator[VoicePart]:
     """
     if "</" not in text and not any(wrap.opening in text for wrap in _ENDLESS):  # most text has nothing of it
         return
-    look, last = 0, dict[str, int]()
+    look, stop, last = 0, 0, dict[str, int]()
     fences = [line.start() for line in _FENCES.finditer(text)]
     while found := _OPENING.search(text, look):
         wrap, start, look = _BY_OPENING[found[0]], found.start(), found.end()
@@ -355,9 +378,10 @@ def _wraps(text: str) -> Iterator[VoicePart]:
         if (shown := _shown(fences, start)) and not wrap.endless:
             look = shown  # a person shows it between two fences: before them, no program spoke in this text
             continue
-        if (wrap.endless and start and text[start - 1] != "\n") or (end < look and not wrap.endless):
-            continue  # somebody speaks of it
-        look = end + len(wrap.closing) if end >= look else len(text)
+        before = text[max(stop, start - INDENT) : start].rpartition("\n")[2]
+        if before.strip() or (end < look and not wrap.endless):
+            continue  # somebody speaks of it: clients begin a line with theirs
+        look = stop = end + len(wrap.closing) if end >= look else len(text)
         fences = []
         yield VoicePart(wrap.kind, start, look)
 

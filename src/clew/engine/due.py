@@ -23,9 +23,9 @@ Why = Literal[
     "client compacts",
     "thinking",
     "did not help",
-    "being read",
     "just compacted",
     "would not pay",
+    "being read",
     "frees little",
     "threshold",
     "done",
@@ -62,12 +62,6 @@ RULES = (
     DueRule("client compacts", "the client is compacting by itself", "no, while it fits"),
     DueRule("thinking", "the provider binds thinking to what was said, and a turn is open", "no, until the turn ends"),
     DueRule("did not help", "by the provider's own count, the last two compactions freed nothing", "no, while it fits"),
-    DueRule(
-        "being read",
-        "a model is reading what will be summarized, or is to be asked once more is new",
-        "no, until that is done or the limit is reached",
-        ("summary.model",),
-    ),
     DueRule("just compacted", "less than 0.15 of the room was said since the last compaction", "no"),
     DueRule(
         "would not pay",
@@ -75,6 +69,12 @@ RULES = (
         "the provider's cache costs more than it saves over as many calls as there were since the last compaction",
         "no, while it fits",
         ("budget.high", "budget.start"),
+    ),
+    DueRule(
+        "being read",
+        "a model is reading what will be summarized, or is to be asked once more is new",
+        "no, until that is done or the limit is reached",
+        ("summary.model",),
     ),
     DueRule("frees little", "tried, it frees less than 0.05 of the history", "no, while it fits"),
     DueRule(

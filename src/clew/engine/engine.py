@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew import events
 from clew.catalog.usage import spent
-from clew.core.items import Frame, Node, Scope
+from clew.core.items import Digests, Frame, Node, Scope
 from clew.core.limits import Budget
 from clew.core.threads import in_thread
 from clew.core.view import View
@@ -81,9 +81,9 @@ class Engine:
             raise BadRequest(f"{names}: cannot be changed after the engine is created; use `variant` to create another")
         self._compactor.settings = settings
 
-    def variant(self, **changes: Any) -> "Engine":
-        """An engine over the same store and budget, with these settings changed."""
-        return Engine(self.store, self.budget, with_(self.settings, **changes))
+    def variant(self, budget: Budget | Budgeting | None = None, **changes: Any) -> "Engine":
+        """An engine over the same store, with these settings changed, and with another budget if one is given."""
+        return Engine(self.store, budget or self.budget, with_(self.settings, **changes))
 
     async def prepare(self, request: Request | Addition) -> View:
         """The view to send instead of the request's own history. Raises `OverBudget` if frame and pins do not fit."""
@@ -198,7 +198,7 @@ class Engine:
             return await self._compactor.compacted(view.scope, branch, target, focus, step)
 
         if step is None and (branch := self._turns.branches.newest(view)):  # outside of its lock: a model may be asked
-            target = await self.limits.target(view.scope, view.frame)
+            target = await self.limits.target_as_called(view.scope, view.frame, branch.trace)
             await self._compactor.write(view.scope, branch, target, focus)
         return await self._turns.compact(view, act, method)
 
@@ -207,7 +207,7 @@ class Engine:
 
         No model is asked: what one has written already is used.
         """
-        scope, target = view.scope, await self.limits.target(view.scope, view.frame)
+        scope, target = view.scope, await self.target(view)
         branch = self._turns.branches.newest(view)
         chapters = self._compactor.chapters(scope, branch) if branch else ()
         size = branch.ledger.size if branch else await self._weighed(scope, view.frame, target)
@@ -229,10 +229,26 @@ class Engine:
 
         return await self._turns.compact(view, act, method, "handoff")
 
-    async def close(self) -> None:
-        """End what goes on in the background; the store stays open, it is its owner's."""
+    async def close(self, store: bool = False) -> None:
+        """End what goes on in the background; the store stays open, unless it is to be closed, too."""
         await self._compactor.asking.close()
         await self._compactor.take_down()
+        if store:
+            await self.store.close()
+
+    def digests(self, scope: Scope) -> Digests:
+        """The digests of one scope."""
+        return self._turns.digests(scope)
+
+    async def named(self, scope: Scope, session: str) -> str | None:
+        """The newest branch of a session's name."""
+        return await self.store.session(scope, session)
+
+    async def history(self, scope: Scope, branch: str, until: int | None = None) -> list[Node]:
+        """All that was said on a branch, until an event, in view or not."""
+        places = (await self.store.load(scope, branch, until)).said
+        nodes = await self.store.nodes(scope, [place.id for place in places])
+        return [nodes[place.id] for place in places]
 
     async def expected(self, view: View) -> int:
         """How many tokens the provider will count in a view."""
@@ -243,15 +259,22 @@ class Engine:
 
     async def filled(self, view: View, more: int = 0) -> Filled:
         """How full the window is with a view, and so many tokens beside it."""
-        target = await self.limits.target(view.scope, view.frame)
-        branch = self._turns.branches.newest(view)
+        target, branch = await self.target(view), self._turns.branches.newest(view)
         own = target.size(branch.view if branch else view).tokens
         return target.filled(own + more, await self.expected(view) / max(1, own))
+
+    async def target(self, view: View) -> Target:
+        """What a view is to fit, as its branch's last call did."""
+        if not view.branch:
+            return await self.limits.target(view.scope, view.frame)
+        branch = self._turns.branches.newest(view)
+        trace = branch.trace if branch else await self.store.load(view.scope, view.branch, view.seq)
+        return await self.limits.target_as_called(view.scope, view.frame, trace)
 
     async def window(self, view: View) -> int | None:
         """The tokens that the model of a view can read and write; None where nobody knows."""
         model = await self.limits.windows.model(view.scope, view.frame)
-        window = (await self.limits.target(view.scope, view.frame)).window
+        window = (await self.target(view)).window
         guessed = model.source == "default" and window == model.window and not isinstance(self.budget, Budget)
         return None if guessed else window
 
@@ -266,7 +289,7 @@ class Engine:
         brought = Back()
         if not off:
             now = await replay(self.store, view.scope, trace, view.frame, {n.id: n.item for n in view.nodes})
-            target = await self.limits.target(view.scope, view.frame)
+            target = await self.limits.target_as_called(view.scope, view.frame, trace)
             brought = await back(self.store, with_(now, scope=view.scope), target, trace, ids)
         if not dry_run:
             await self._turns.record(view.scope, view.branch, [Pin(ids, off)])

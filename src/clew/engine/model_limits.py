@@ -17,6 +17,7 @@ from clew.engine.answers import KnownAnswers
 from clew.engine.windows import LEAST_WINDOW, ModelWindows, place_of
 from clew.store.protocol import Store
 from clew.store.records import NamedValue
+from clew.store.trace import Trace
 from clew.tokens import Counter, counter_for
 from clew.tokens.calibration import Calibration
 from clew.tokens.meter import Meter
@@ -112,6 +113,19 @@ class ModelLimits:
         """What a branch is to fit whose provider has just refused a request, or has not."""
         target, window = await self.target(scope, frame), self._refused.get((scope, branch))
         return with_(target, budget=_narrowed(target.budget, window)) if window and window < target.window else target
+
+    async def target_as_called(self, scope: Scope, frame: Frame, trace: Trace) -> Target:
+        """What a branch is to fit for whoever looks at it or acts on it: what its last call did.
+
+        What its provider refused since counts more, and so does the budget of one window for all that somebody gave.
+        """
+        target, window = await self.target_after_refusal(scope, frame, trace.branch), trace.window or trace.limit
+        given = isinstance(self._given, Budget) and self._given.window != window
+        if given or not window or frame.model != trace.model or (scope, trace.branch) in self._refused:
+            return target
+        if await self.windows.refused(scope, frame, catalog.Model(frame.model, window)):
+            return target
+        return target.under(with_(target.budget, window=window, reserve=window - trace.limit))
 
     async def _client(self, scope: Scope, frame: Frame, window: int) -> int | None:
         """Above how many tokens a request's client compacts by itself: where it did, or as it comes."""

@@ -183,6 +183,7 @@ def _call(turn: Turn, cached: int) -> Call:
         cached=cached,
         shadow=turn.fitted.shadow,
         due=turn.fitted.due.note(),
+        window=turn.target.window,
     )
 
 

@@ -191,7 +191,7 @@ class Turns:
             if branch.stale or branch.view.seq != view.seq:  # somebody took a turn on it meanwhile
                 raise NotFound(NEWEST_ONLY)
             scope, first, known = view.scope, branch.trace.seq, len(branch.trace.edits)
-            target = await self.limits.target_after_refusal(scope, view.frame, view.branch)
+            target = await self.limits.target_as_called(scope, view.frame, branch.trace)
             branch.view = with_(branch.view, pinned=branch.trace.pins())  # somebody may have pinned since
             after = accepted(branch, await act(branch, target), branch.view)
             if len(after.edits) == known:

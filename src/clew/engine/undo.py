@@ -24,7 +24,7 @@ class Undone:
 
     sessions: tuple[str, ...]  # whose beginnings were taken back
     view: View
-    before: int  # tokens
+    before: int  # tokens, as the provider counts
     after: int
     limit: int
 
@@ -84,21 +84,20 @@ async def _fitting(
     turns: Turns, scope: Scope, trace: Trace, shown: View, view: View, sessions: tuple[str, ...]
 ) -> Undone:
     """What an undo would do, in numbers. Raises `OverBudget` where it would not fit."""
-    target, measured = await turns.limits.target(scope, view.frame), ProviderSize()
+    target, measured = await turns.limits.target_as_called(scope, view.frame, trace), ProviderSize()
     await turns.limits.weigh(scope, measured, target, view.frame)
-    before = measured.measure(shown)[0].tokens
+    before, limit = measured.expected(shown), target.limit.tokens
     size, rate = measured.measure(view)
-    limit = target.at(rate).limit
-    if not size.within(limit):
+    if not size.within(target.at(rate).limit):
+        needed = max(round(size.tokens * rate), limit + 1)
         raise OverBudget(
-            f"after this undo the view would have {size.tokens:,} tokens, and {limit.tokens:,} fit "
-            f"({size.tokens - limit.tokens:,} too many; {before:,} now): undo fewer, fork from an earlier session, "
-            "or recall what you need",
-            needed=size.tokens,
-            limit=limit.tokens,
+            f"after this undo the view would have {needed:,} tokens, and {limit:,} fit ({needed - limit:,} too many; "
+            f"{before:,} now): undo fewer, fork from an earlier session, or recall what you need",
+            needed=needed,
+            limit=limit,
         )
     view = with_(view, scope=scope, branch=trace.branch, seq=trace.seq)
-    return Undone(sessions, view, before, size.tokens, limit.tokens)
+    return Undone(sessions, view, before, measured.expected(view), limit)
 
 
 @dataclass(frozen=True)

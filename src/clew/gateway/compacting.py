@@ -122,7 +122,7 @@ class Compactions:
         if view is None:
             return None
         await self._engine.limits.client_compacted(scope, view.frame, await self._engine.expected(view))
-        window = (await self._engine.limits.target(scope, view.frame)).window
+        window = (await self._engine.target(view)).window
         below = found.below if found else None
         chapter = await self._chapter(view, words, frame.model) if words and not below else None
         step = briefed(self._engine.settings.step, focus, [chapter] if chapter else ())
@@ -135,8 +135,8 @@ class Compactions:
         # What is told is written from what was said in all sessions: no summary is made of another one.
         nodes = tuple(node for node in whole.nodes if node.id not in kept)
         if found and found.below:  # all else is summed up elsewhere
-            part = (await self._engine.store.load(scope, view.branch)).said[found.first - len(found.items) :]
-            nodes = tuple(node for node in nodes if node.id in {place.id for place in part})
+            part = (await self._engine.history(scope, view.branch))[found.first - len(found.items) :]
+            nodes = tuple(node for node in nodes if node.id in {own.id for own in part})
         said = with_(view, nodes=nodes, edits=NO_EDITS, branch="", behind={}, pinned=frozenset())
         plain = briefed(self._engine.settings.step, focus)  # what the model told stands before it
         said = await self._engine.preview(said, step=Brief(InShort(plain, size), size))
@@ -161,7 +161,7 @@ class Compactions:
         self, scope: Scope, session: str, frame: Frame, focus: str = "", kept: Collection[str] = ()
     ) -> str | None:
         """The same of a conversation by its name, for a host of clew's own; None where there is none of that name."""
-        branch = await self._engine.store.session(scope, session)
+        branch = await self._engine.named(scope, session)
         if branch is None:
             return None
         _, items = await self._quotes.said(scope, branch)
@@ -252,7 +252,7 @@ class Compactions:
             trace = await engine.store.load(scope, branch)
             frame = await engine.store.frame(scope, trace.frame) if trace.frame else frame
             # pi does not say the name when it quotes, and others keep their newest: what is quoted stands beside then.
-            newest = session is not None and branch == await engine.store.session(scope, session)
+            newest = session is not None and branch == await engine.named(scope, session)
             session = session if not found or (newest and len(said) >= len(trace.said)) else None
             origin = Origin("beside", branch) if trace.session != session else None
         return await engine.keep(Request(wire.encode(frame, said), frame.format, scope, session, origin)), found

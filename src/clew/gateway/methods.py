@@ -2,12 +2,11 @@
 
 import time
 from collections.abc import Mapping
-from typing import Any
 
 from clew.core.items import Scope
 from clew.engine.engine import Engine
 from clew.gateway.http import Refused
-from clew.sessions.methods import METHOD, METHOD_SECONDS, keep_method
+from clew.sessions.methods import METHOD_SECONDS, keep_method, kept_methods
 from clew.store.records import Method
 
 METHOD_HEADER = "x-clew-method"
@@ -18,7 +17,7 @@ class ConversationMethods:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._known: dict[Scope, tuple[float, Mapping[str, Any]]] = {}
+        self._known: dict[Scope, tuple[float, Mapping[str, Method]]] = {}
 
     async def of(self, scope: Scope, name: str | None, asked: str | None) -> Method:
         """The method of a conversation; what is asked for now holds from now on, where it has a name."""
@@ -26,18 +25,17 @@ class ConversationMethods:
             raise Refused(400, f"{METHOD_HEADER}: expected auto or llm, got {asked[:40]}")
         known = await self._of_scope(scope)
         if asked is None:
-            found = known.get(name, {}).get("method") if name else None
-            return found if found in ("auto", "llm") else self._engine.settings.method
+            return known.get(name or "", self._engine.settings.method)
         wanted: Method = "llm" if asked == "llm" else "auto"
-        if name and known.get(name, {}).get("method") != asked:
-            await keep_method(self._engine.store, scope, name, wanted)
+        if name and known.get(name) != wanted:
+            await keep_method(self._engine, scope, name, wanted)
             self._known.pop(scope, None)
         return wanted
 
-    async def _of_scope(self, scope: Scope) -> Mapping[str, Any]:
+    async def _of_scope(self, scope: Scope) -> Mapping[str, Method]:
         now = time.monotonic()
         read, known = self._known.get(scope, (-METHOD_SECONDS, {}))
         if now - read >= METHOD_SECONDS:
-            known = await self._engine.store.learned(scope, METHOD)
+            known = await kept_methods(self._engine, scope)
             self._known[scope] = now, known
         return known

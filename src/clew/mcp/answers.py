@@ -115,7 +115,7 @@ class Answers:
     async def standing(self, one: Conversation) -> str:
         """Where a conversation stands, in a few lines."""
         session, own = await one.session(), await one.sessions()
-        folds = sum(s.cause in ("compaction", "handoff") and not s.undone for s in own)
+        folds = sum(s.is_folded for s in own)
         about = await self._reach.about(session)
         head = f"conversation {called(session)} (id {session.branch[:SHORT]}){_told(about)}"
         try:

@@ -39,7 +39,7 @@ async def brief(answers: Answers, one: Conversation, size: int) -> str:
 async def _small(engine: Engine, view: View) -> View:
     """The view in a small window, without system prompt and tools: nothing is written."""
     bare = with_(view, frame=Frame(view.frame.format, view.frame.model))
-    small = Engine(engine.store, Budget(window=BRIEF_WINDOW, reserve=0), engine.settings)
+    small = engine.variant(Budget(window=BRIEF_WINDOW, reserve=0))
     try:
         return await small.preview(bare)
     except OverBudget:
@@ -48,21 +48,16 @@ async def _small(engine: Engine, view: View) -> View:
 
 async def passage(reach: Reach, session: Session, size: int) -> str:
     """The newest of what was said in a conversation, word for word where it fits."""
-    store, scope = reach.engine.store, reach.scope
-    trace = await store.load(scope, session.branch)
     told: list[str] = []
-    left, at = room(size), len(trace.said)
-    while at > 0:
-        [node] = (await store.nodes(scope, [trace.said[at - 1].id])).values()
+    left, more = room(size), "This is all of it."
+    async for node in Conversation(reach.engine, reach.scope, session.branch).newest():
         text = _shown(node)
         left -= len(text) + 1
         if left < 0 and told:
+            more = "There is more before these: timeline lists it, search finds it, recall shows one whole."
             break
         told.append(text)
-        at -= 1
-    more = f"Before these there are {at:,} items: timeline lists them, search finds them, recall shows one whole."
-    about = f"the newest of conversation {called(session)}, oldest first"
-    return data("\n".join(reversed(told)), about, size, more if at else "This is all of it.")
+    return data("\n".join(reversed(told)), f"the newest of conversation {called(session)}, oldest first", size, more)
 
 
 def _shown(node: Node) -> str:

@@ -11,6 +11,7 @@ from clew.errors import ClewError
 from clew.mcp.reach import FILE_KIND, Mine
 from clew.sessions.import_agent import follow
 from clew.sessions.session_files import PLUGGED_KIND, SessionFile, folder_of, session_files, sessions_in
+from clew.sessions.sessions import Sessions
 from clew.sessions.transcripts import Transcript
 
 LOOK_SECONDS = 2.0  # between two looks at what files there are
@@ -64,7 +65,7 @@ class Indexer:
                 self._stopped.wait(LOOK_SECONDS)
         finally:
             if self._engine is not None:
-                await self._engine.store.close()
+                await self._engine.close(store=True)
 
     async def look(self) -> None:
         """Read what is new, the newest files first."""
@@ -99,7 +100,7 @@ class Indexer:
         engine = self._engine = self._engine or self.engine()
         known = (await engine.store.learned(self.scope, FILE_KIND)).get(file.key, {})
         stamp = {"size": file.size, "time": file.time}
-        is_gone = known.get("name") and await engine.store.session(self.scope, known["name"]) is None
+        is_gone = known.get("name") and await engine.named(self.scope, known["name"]) is None
         # What somebody purged does not come back by itself.
         if not is_gone and any(known.get(key) != value for key, value in stamp.items()):
             self.faults.pop(file.key, None)
@@ -116,7 +117,7 @@ class Indexer:
         name = f"{told.parent}-{told.cause}-{told.name}" if told.cause and told.parent else told.name
         if told.name in await engine.store.learned(self.scope, PLUGGED_KIND):
             return name  # its plugin writes all of it down
-        own = [s for s in await engine.store.sessions(self.scope) if s.name == name]
+        own = [s for s in await Sessions(engine, self.scope).all() if s.name == name]
         if own and min(own, key=lambda s: (s.at, s.number)).cause not in ("import", "subagent", "fork"):
             return name  # it goes through clew, which has all of it
         await follow(engine, self.scope, told, name)

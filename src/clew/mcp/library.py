@@ -48,4 +48,4 @@ class Library:
         if self.indexer:
             self.indexer.stop()
         if self._reach is not None:
-            await self._reach.engine.store.close()
+            await self._reach.engine.close(store=True)

@@ -31,7 +31,7 @@ class Reach(Sessions):
         super().__init__(engine, scope)
         self._mine = mine  # None: all of the scope
         self._only = conversation  # if one is named, it and its past
-        self._abouts = Abouts(engine.store)
+        self._abouts = Abouts(engine)
         self._known: dict[str, tuple[StoreState, list[str]]] = {}  # what was said on each branch, by ids
         self._said: tuple[StoreState, dict[str, str]] | None = None
 

@@ -33,7 +33,7 @@ class PageContext:
     def __init__(self, engine: Engine, guard: PageGuard, instructions: Instructions | None) -> None:
         self.engine, self.store = engine, engine.store
         self.guard, self.instructions = guard, instructions
-        self.savings, self.abouts, self.timelines = Savings(engine), Abouts(engine.store), Timelines(engine)
+        self.savings, self.abouts, self.timelines = Savings(engine), Abouts(engine), Timelines(engine)
 
     async def show(self, template: str, scope: Scope, status: int = 200, **values: Any) -> HTMLResponse:
         """A template as an answer."""

@@ -11,7 +11,6 @@ from clew.errors import NotFound
 from clew.page.acting import ACTS, PageAct
 from clew.page.changes import stamp
 from clew.page.context import LISTED, PageContext, form, number
-from clew.page.window import window
 from clew.screens.originals import original
 from clew.sessions.chains import conversations
 from clew.sessions.export_agent import tell
@@ -20,6 +19,8 @@ from clew.sessions.timeline import TURNS_AT_ONCE, chart, turns
 from clew.sessions.transcripts import WRITERS, write
 
 OWN = "clew"  # the format that keeps everything
+PIECES = 60  # of a window that are loaded at once, the newest first
+CLIPPED = 700  # characters of a piece that are shown before somebody asks for all of it
 
 
 class ConversationPages:
@@ -79,9 +80,10 @@ class ConversationPages:
 
     async def window(self, request: Request, scope: Scope) -> Response:
         on, before = self._page.subject(request, scope), request.query_params.get("before")
-        calls = (await self._page.timelines.of(scope, on.branch)).calls
-        shown = await window(self._page.engine, scope, on.branch, calls, number(before) if before else None)
-        return await self._page.show("pieces.html" if before else "window.html", scope, shown=shown, on=on)
+        window = await on.conversation.window()
+        stop = min(number(before, len(window.view.nodes)), len(window.view.nodes))
+        found: dict[str, Any] = {"window": window, "start": max(0, stop - PIECES), "stop": stop, "clipped": CLIPPED}
+        return await self._page.show("pieces.html" if before else "window.html", scope, **found, on=on)
 
     async def text(self, request: Request, scope: Scope) -> Response:
         """All of something that is in view."""

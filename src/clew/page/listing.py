@@ -8,6 +8,7 @@ from clew.engine.engine import Engine
 from clew.page.saving import Savings
 from clew.sessions.about import About, Abouts
 from clew.sessions.chains import Chain, conversations
+from clew.sessions.sessions import Sessions
 from clew.sessions.totals import Totals
 
 SPARKS = 40  # sessions that a spark line shows
@@ -37,7 +38,7 @@ class ConversationRow:
 
     @property
     def compactions(self) -> int:
-        return sum(s.cause in ("compaction", "handoff") and not s.undone for s in self.chain.sessions)
+        return sum(s.is_folded for s in self.chain.sessions)
 
     @property
     def sent(self) -> int:
@@ -83,7 +84,7 @@ class Listing:
 
     async def some(self, scope: Scope, start: int, count: int, tag: str = "", archived: bool = False) -> ListedPage:
         """So many conversations from the one at `start` on."""
-        every = await self._engine.store.sessions(scope)
+        every = await Sessions(self._engine, scope).all()
         roots = conversations(s for s in every if bool(s.archived) == archived)
         if tag:
             roots = [root for root in roots if any(tag in chain.first.tags for chain in root.all())]

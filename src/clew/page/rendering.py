@@ -13,6 +13,7 @@ from clew.core.items import SHORT
 from clew.core.threads import in_thread
 from clew.core.times import universal
 from clew.screens.lines import count, dollars, words
+from clew.steps.lines import clip
 
 # No script, style or picture but ours; nothing is sent elsewhere, and no other page may show this one inside it.
 _POLICY = (
@@ -56,6 +57,7 @@ def _environment() -> Environment:
         "money": lambda amount: dollars(amount) or "–",
         "time": _time,
         "words": words,
+        "clip": clip,
         "short": lambda whole: whole[:SHORT],
         "step": lambda by: by.partition("(")[0],
         "marked": _marked,

@@ -10,7 +10,7 @@ from clew.agent.control import ContextController
 from clew.agent.control.controller import TOOL_CHARACTERS, framed
 from clew.core.bridge import Lock, cross
 from clew.core.caches import Recent
-from clew.core.items import Digests, Scope
+from clew.core.items import Scope
 from clew.core.own_tools import name_in
 from clew.engine.engine import Engine
 from clew.errors import BadRequest, ClewError, NotFound, ToolError
@@ -66,7 +66,7 @@ class PluginConversations:
                 self._marked[own] = True
                 await self._engine.store.learn(self._scope, PLUGGED_KIND, own, {"client": self._client})
                 if folder := asked.get("folder"):
-                    await hold(self._engine.store, self._scope, self._name(own), str(folder))
+                    await hold(self._engine, self._scope, self._name(own), str(folder))
             return await act({**asked, "session": self._name(own), "parent": self._name(asked.get("parent"))})
 
     def _name(self, session: Any) -> str:
@@ -107,23 +107,23 @@ class PluginConversations:
 
     async def _kept(self, session: str, body: Mapping[str, Any]) -> set[str]:
         """What a client goes on with as it is: all that was said behind what it wants to have summed up."""
-        store, (_, items) = self._engine.store, wire.decode(body, "anthropic")
-        own = await store.session(self._scope, session)
+        _, items = wire.decode(body, "anthropic")
+        own = await self._engine.named(self._scope, session)
         if own is None or not items:
             return set()
-        said, last = (await store.load(self._scope, own)).said, Digests(store.secret, self._scope).content(items[-1])
+        said = await self._engine.history(self._scope, own)
+        last = self._engine.digests(self._scope).content(items[-1])
         after = next((n for n in range(len(said), 0, -1) if said[n - 1].content == last), len(said))
-        return {place.id for place in said[after:]}
+        return {node.id for node in said[after:]}
 
     async def _is_news(self, session: str, body: Mapping[str, Any]) -> bool:
         """Whether this is all that the log has of a session, and more: the newest answer no view has had yet."""
-        store = self._engine.store
-        if (own := await store.session(self._scope, session)) is None:
+        if (own := await self._engine.named(self._scope, session)) is None:
             return True
-        said = (await store.load(self._scope, own)).said
-        digests, (_, items) = Digests(store.secret, self._scope), wire.decode(body, "anthropic")
+        said = await self._engine.history(self._scope, own)
+        digests, (_, items) = self._engine.digests(self._scope), wire.decode(body, "anthropic")
         contents = [digests.content(item) for item in items]
-        return len(contents) > len(said) and contents[: len(said)] == [place.content for place in said]
+        return len(contents) > len(said) and contents[: len(said)] == [node.content for node in said]
 
     async def tool(self, asked: PluginQuestion) -> PluginAnswer:
         """What a call of recall or search_history gives back."""
@@ -132,7 +132,7 @@ class PluginConversations:
             raise ToolError(f"{name[:60]}: expected recall or search_history, and its arguments, an object")
         failed = "nothing was said in this conversation yet"
         for session in (asked["session"], results_of(asked["session"])):
-            if branch := await self._engine.store.session(self._scope, session):
+            if branch := await self._engine.named(self._scope, session):
                 try:
                     return {"text": framed(await self._found(branch, name, given))}
                 except ClewError as error:
@@ -155,7 +155,7 @@ class PluginConversations:
         session = asked["session"]
         if (known := self._threads.get(session)) is None:
             parent = str(asked.get("parent") or "")
-            branch = await self._engine.store.session(self._scope, parent) if parent else None
+            branch = await self._engine.named(self._scope, parent) if parent else None
             origin = Origin("subagent", branch) if branch else None
             known = Thread(self._controller(), session, scope=self._scope, origin=origin)
             self._threads[session] = known

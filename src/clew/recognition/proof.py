@@ -42,11 +42,6 @@ def log_line(digests: Digests, past: Past, recall: str = "", below: Past | None 
     return _LINE % (past.branch, past.seq, _key(digests, past, below), _WAY % recall if recall else "")
 
 
-def has_log_line(text: str) -> bool:
-    """Whether a text has such a line, anybody's."""
-    return _LINES.search(text) is not None
-
-
 def logged(digests: Digests, text: str) -> Past | None:
     """What this is a summary of, by clew's own line in it: the last one, for what is quoted stands above it."""
     found: list[Past] = []

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from clew.clients.voices import client_of, surroundings, typed
 from clew.core.caches import Recent
 from clew.core.items import Scope
+from clew.engine.engine import Engine
 from clew.steps.lines import clip
-from clew.store.protocol import Store
 from clew.store.records import Session
 
 OPENING_ITEMS = 20  # items among which the first words of a user are
@@ -42,22 +42,22 @@ def results_of(name: str) -> str:
     return f"{name}-results"
 
 
-async def held_in(store: Store, scope: Scope, name: str) -> str:
+async def held_in(engine: Engine, scope: Scope, name: str) -> str:
     """The folder in which a conversation is held, as its host said; nothing where nobody did."""
-    return str((await store.learned(scope, FOLDER_KIND)).get(name, {}).get(FOLDER_KIND) or "")
+    return str((await engine.store.learned(scope, FOLDER_KIND)).get(name, {}).get(FOLDER_KIND) or "")
 
 
-async def hold(store: Store, scope: Scope, name: str, folder: str) -> None:
+async def hold(engine: Engine, scope: Scope, name: str, folder: str) -> None:
     """Have it known where a conversation is held. The first word counts: what was said elsewhere does not move."""
-    if not await held_in(store, scope, name):
-        await store.learn(scope, FOLDER_KIND, name, {FOLDER_KIND: folder})
+    if not await held_in(engine, scope, name):
+        await engine.store.learn(scope, FOLDER_KIND, name, {FOLDER_KIND: folder})
 
 
 class Abouts:
     """What conversations are about, each read once: how one began does not change, unless something is purged."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, engine: Engine) -> None:
+        self._store = engine.store
         self._known: Recent[tuple[Scope, str, int], About] = Recent(REMEMBERED_TITLES)
 
     async def of(self, scope: Scope, firsts: Sequence[Session]) -> dict[str, About]:

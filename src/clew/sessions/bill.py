@@ -21,6 +21,8 @@ class CallBill(NamedTuple):
     foretold: float | None  # of the prompt
     cost: float | None  # of prompt and answer
     shadow: Mapping[str, Any] | None
+    limit: int  # tokens that were allowed
+    window: int  # 0: an older version wrote it
 
     @classmethod
     def of(cls, number: int, call: Call, prices: Prices | None) -> "CallBill":
@@ -37,4 +39,6 @@ class CallBill(NamedTuple):
             cost(prices, thought) if prices else None,
             cost(prices, real) if prices and real else None,
             call.shadow,
+            call.limit,
+            call.window,
         )

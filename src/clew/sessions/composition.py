@@ -73,12 +73,6 @@ def parts(nodes: Iterable[Shown], frame: int = 0) -> list[CompositionPart]:
     return [CompositionPart(kind, len(sizes[kind]), sum(sizes[kind])) for kind in PART_KINDS if kind in sizes]
 
 
-def scaled(made: Sequence[CompositionPart], tokens: int) -> list[CompositionPart]:
-    """The same parts with so many tokens in all: as a provider counts them, where that is known."""
-    sizes = adding_up([part.tokens for part in made], tokens)
-    return [part._replace(tokens=size) for part, size in zip(made, sizes, strict=True)]
-
-
 def adding_up(numbers: Sequence[int], whole: int) -> list[int]:
     """Numbers in the same proportions whose sum is another one."""
     own = sum(numbers) or 1

@@ -3,7 +3,7 @@
 An act returns what it did, in numbers; with `dry_run` it says what it would do, and changes nothing.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Literal, NamedTuple, Self
@@ -16,9 +16,10 @@ from clew.engine.undo import Undone
 from clew.errors import Ambiguous, BadRequest, NotFound
 from clew.sessions.chains import conversations
 from clew.sessions.diffs import Diff, last_event, made, previewed
-from clew.sessions.methods import keep_method, kept_method
+from clew.sessions.methods import keep_method, kept_methods
 from clew.sessions.names import called
-from clew.sessions.timeline import Happening, happenings
+from clew.sessions.timeline import READ_ITEMS, Happening, happenings
+from clew.sessions.window import Window
 from clew.steps.protocol import Step
 from clew.store.records import Call, Method, Session
 from clew.text.excerpts import SIZE
@@ -187,11 +188,25 @@ class Conversation:
             raise NotFound(f"no call {call} in {called(await self.session())}; there are {there_are}")
         return await self.engine.resume(self.scope, made[call - 1])
 
+    async def window(self, sent: bool = False) -> Window:
+        """What fills its window as it stands; with `sent`, what its newest call did, if one was made."""
+        last = await self.last_call() if sent else None
+        view = await self.view(last.number if last else None)
+        tokens = last.call.predicted if last else await self.engine.expected(view)
+        return Window(view, last.number if last else None, tokens, await self.engine.target(view))
+
     async def said(self, view: View) -> dict[str, Node]:
         """All that had been said when a view was made, by id and in order, in view or not."""
-        places = (await self._store.load(self.scope, view.branch, view.seq)).said
-        nodes = await self._store.nodes(self.scope, [place.id for place in places])
-        return {place.id: nodes[place.id] for place in places}
+        return {node.id: node for node in await self.engine.history(self.scope, view.branch, view.seq)}
+
+    async def newest(self, most: int = 0) -> AsyncIterator[Node]:
+        """All that was said, the newest first, or so much of it."""
+        places = (await self._store.load(self.scope, self.branch)).said[-most:]
+        for stop in range(len(places), 0, -READ_ITEMS):
+            ids = [place.id for place in reversed(places[max(0, stop - READ_ITEMS) : stop])]
+            nodes = await self._store.nodes(self.scope, ids)
+            for id in ids:
+                yield nodes[id]
 
     def timeline(self, before: int | None = None) -> Happening:
         """What was asked, what was done for it, where it was compacted; newest first, from now or an item back."""
@@ -274,7 +289,7 @@ class Conversation:
     async def method(self) -> Method:
         """Who decides when to compact."""
         name = (await self.session()).name
-        return (name and await kept_method(self._store, self.scope, name)) or self.engine.settings.method
+        return (await kept_methods(self.engine, self.scope)).get(name or "", self.engine.settings.method)
 
     async def switch(self, method: str, dry_run: bool = False) -> SwitchEffect:
         """Have it decided by clew (`auto`) or by the agent (`llm`), from the next request on."""
@@ -288,7 +303,7 @@ class Conversation:
             raise BadRequest(f"expected auto or llm, got {method[:40]!r}")
         wanted: Method = "llm" if method == "llm" else "auto"
         if not dry_run:
-            await keep_method(self._store, self.scope, session.name, wanted)
+            await keep_method(self.engine, self.scope, session.name, wanted)
         return SwitchEffect(before, wanted)
 
     # --- what people say of it ----------------------------------------------------------------------------------------

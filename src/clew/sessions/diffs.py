@@ -43,7 +43,7 @@ class Diff:
     session: Session  # the one that it began, or would end
     left: tuple[Shown, ...]  # what was in view before it and is not any more, earlier stand-ins among it
     stand_ins: tuple[StandIn, ...]
-    before: int  # tokens of the whole request
+    before: int  # tokens of the whole request, as the provider counts
     after: int
     limit: int  # of the call it was made for
     coverage: CoverageLedger
@@ -102,10 +102,10 @@ async def _compared(
     limit: int | None,
 ) -> Diff:
     """A view beside what some edits make of it."""
-    target = await engine.limits.target(scope, after.frame)
+    target, was = await engine.target(after), await engine.expected(before)
+    now = round(target.size(after).tokens * was / max(1, target.size(before).tokens))
     after = await engine.with_originals(after)
     covered = await engine.covered(after)
-    was, now = (target.size(view).tokens for view in (before, after))
     stay = {n.id for n in after.nodes}
     paid = [e.evidence["cost"] for e in edits if e.evidence.get("cost") is not None]
     return Diff(

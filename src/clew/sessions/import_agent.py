@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import Any
 
 from clew.core.cuts import continues
-from clew.core.items import Digests, Item, Scope
+from clew.core.items import Item, Scope
 from clew.core.pointers import pointer
 from clew.core.view import View
 from clew.engine.append import Addition
@@ -60,14 +60,14 @@ async def adopt(
     One that is there in part goes on: so a file that grew can be read again. The engine must not compact by itself.
     """
     adoption = _Adoption(engine, scope, transcript, name)
-    held = await held_in(engine.store, scope, name)
+    held = await held_in(engine, scope, name)
     if transcript.cwd and held and held != transcript.cwd:
         raise Elsewhere(f"conversation {name} already exists, and was held in another folder; {RENAME}")
-    if transcript.cwd and await engine.store.session(scope, name) is None:
-        await hold(engine.store, scope, name, transcript.cwd)  # now: whoever looks meanwhile must know whose it is
+    if transcript.cwd and await engine.named(scope, name) is None:
+        await hold(engine, scope, name, transcript.cwd)  # now: whoever looks meanwhile must know whose it is
     await adoption.run(Origin("import"), progress)
     if transcript.cwd:
-        await hold(engine.store, scope, name, transcript.cwd)
+        await hold(engine, scope, name, transcript.cwd)
     names = [name]
     for number, child in enumerate(transcript.children, 1):
         # A fork may go by its parent's name, a sub-agent by none.
@@ -85,7 +85,7 @@ async def follow(engine: Engine, scope: Scope, transcript: Transcript, name: str
     except Elsewhere:
         raise
     except Conflict:
-        if transcript.cwd and not await held_in(engine.store, scope, name):
+        if transcript.cwd and not await held_in(engine, scope, name):
             raise  # what has its name came from nobody knows where
         whole = _with_beginning(transcript)
         await engine.keep(Request(whole.body(), whole.format, scope, name))
@@ -134,19 +134,19 @@ class _Adoption:
         added = len(_with_beginning(child).messages) - len(child.messages)
         shared = sum(map(len, self._items[: child.shared + added]))
         calls = [seq for seq, said in trace.calls if said <= shared]
-        if calls and await self._engine.store.session(self._scope, name) is None:
+        if calls and await self._engine.named(self._scope, name) is None:
             await self._engine.fork(self._scope, trace.branch, calls[-1], name)
         return None if calls else Origin("import")
 
     async def _there(self) -> Trace | None:
-        branch = await self._engine.store.session(self._scope, self._name)
+        branch = await self._engine.named(self._scope, self._name)
         return await self._engine.store.load(self._scope, branch) if branch else None
 
     def _known(self, trace: Trace | None) -> int:
         """How many of the messages are in the log. Raises `Conflict` where it has others."""
         if trace is None:
             return 0
-        digests = Digests(self._engine.store.secret, self._scope)
+        digests = self._engine.digests(self._scope)
         contents = [digests.content(item) for items in self._items for item in items]
         ends = list(accumulate(map(len, self._items)))
         said = [place.content for place in trace.said]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from clew.catalog import Prices
 from clew.catalog.cost import cost
 from clew.catalog.usage import Spent
-from clew.core.items import Digests, Scope
+from clew.core.items import Scope
 from clew.core.threads import LONG, in_thread_if
 from clew.core.view import View
 from clew.engine.engine import Engine
@@ -158,7 +158,7 @@ async def _counted(engine: Engine, scope: Scope, branch: str, calls: Sequence[Ca
     frame = await engine.store.frame(scope, trace.frame)
     target, size = await engine.limits.target(scope, frame), ProviderSize()
     await engine.limits.weigh(scope, size, target, frame)
-    view = View(frame, tuple(nodes[place.id] for place in trace.said), Digests(engine.store.secret, scope))
+    view = View(frame, tuple(nodes[place.id] for place in trace.said), engine.digests(scope))
 
     def counted() -> tuple[float, list[float]]:
         rate = size.expected(view) / max(1, target.size(view).tokens)  # of the provider's tokens to ours

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from clew.clients.voices import passed_on
 from clew.core.items import Item
 
 OUTCOME_CHARACTERS = 4_000  # characters at either end in which the outcome is looked for
@@ -15,10 +16,7 @@ _STARTS = re.compile(r"(?i)\W*(?:tool_use_error|\w*error|\w*exception|fatal|fail
 _ABOUT = re.compile(
     r"(?i)not found|does not exist|doesn't exist|no such|denied|unchanged|rejected|not allowed|too large"
 )
-_WRAPPING = re.compile(
-    r"(?i)</?\w+>|\W*|chunk id:.*|wall time:.*|original token count:.*|=+ .* =+|process exited.*|output:|traceback \(.*"
-    r"|<?/?\"?(?:exit|return)[ _-]?code.*"
-)
+_WRAPPING = re.compile(r"(?i)</?\w+>|\W*|=+ .* =+|traceback \(.*|<?/?\"?(?:exit|return)[ _-]?code.*")
 _SUMMARY = re.compile(r"\b\d+ (?:passed|failed|errors?)\b|no tests ran")  # how a run of tests ends
 _NUMBER = re.compile(r"^\s*\d+(?:→|\t|[.:|]\s)")  # how tools number the lines of a file
 
@@ -30,23 +28,22 @@ def failed(result: Item) -> bool:
     code = exit_code(result.text)
     if code is not None:
         return code != 0
-    brief = len(result.text) <= BRIEF_RESULT and _ABOUT.search(result.text) is not None
-    starts = (
-        result.text[:BRIEF_RESULT].lstrip().startswith("Traceback (") or _STARTS.match(_first(result.text)) is not None
-    )
+    said = passed_on(result)
+    brief = len(said) <= BRIEF_RESULT and _ABOUT.search(said) is not None
+    starts = said[:BRIEF_RESULT].lstrip().startswith("Traceback (") or _STARTS.match(_first(said)) is not None
     return brief or starts
 
 
 def outcome(result: Item) -> str:
     """One line for how it went: a count of tests, else the error, else the first line that says something."""
-    code = exit_code(result.text)
-    said = _tested(result.text) or (_error(result.text) if failed(result) else "") or _first(result.text)
+    code, text = exit_code(result.text), passed_on(result)
+    said = _tested(text) or (_error(text) if failed(result) else "") or _first(text)
     return ": ".join(filter(None, ("" if code is None else f"exit {code}", said)))
 
 
 def cause(result: Item) -> str:
     """The line that names the error, if there was one."""
-    return _error(result.text) if failed(result) else ""
+    return _error(passed_on(result)) if failed(result) else ""
 
 
 def exit_code(text: str) -> int | None:

@@ -21,7 +21,7 @@ from clew.store.trace import Fold, Trace
 PACKING = 1  # of how it is packed; one of another version is as if it were not there
 _SUM = 16  # bytes
 _SIZE = 4
-_PLAIN = ("seq", "patched", "format", "frame", "predicted", "reported", "folding")
+_PLAIN = ("seq", "patched", "format", "frame", "predicted", "reported", "model", "window", "limit", "folding")
 _IDS = ("gone", "loose", "held", "pinned")
 
 
@@ -111,7 +111,7 @@ def unpacked(
     trace.pinned = frozenset(lists["pinned"])
     trace.folds = [Fold(*fold) for fold in head["folds"]]
     for name in _PLAIN:
-        setattr(trace, name, head.get(name, 0))  # older ones know nothing of what was predicted
+        setattr(trace, name, head.get(name, getattr(trace, name)))  # older ones know less of the last call
     return Replayed(trace, {id(event): seq for seq, event in found_at.items()}, head["settled"])
 
 

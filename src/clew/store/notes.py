@@ -12,7 +12,8 @@ _PACKED_CALL, _COMPRESSED, _PACKED_USAGE = b"\x01", b"\x02", b"\x03"
 
 # Their numbers are on disk: new ones come last.
 _FORMATS = ("openai_chat", "anthropic", "openai_responses", "gemini", "bedrock")
-_CALL = ("model", "format", "predicted", "limit", "exact", "cached", "shadow", "due")
+_PERHAPS = {"shadow": None, "due": None, "window": 0}  # what a call may be without
+_CALL = ("model", "format", "predicted", "limit", "exact", "cached", *_PERHAPS)
 _USAGE = ("input", "output", "cache_read", "cache_write")
 
 
@@ -42,7 +43,7 @@ def unpack_note(stored: bytes | str | None) -> dict[str, Any]:
         usage = {key: value for key, value in zip(_USAGE, tokens, strict=True) if value is not None}
         found = {"usage": usage, "cost": cost}
     elif stored[:1] == _PACKED_CALL:
-        found = dict(zip(_CALL, (*rawjson.loads(stored[1 + 2 * WIDTH :]), None, None), strict=False))
+        found = {**_PERHAPS, **dict(zip(_CALL, rawjson.loads(stored[1 + 2 * WIDTH :]), strict=False))}
         found |= {"frame": stored[1 : 1 + WIDTH].hex(), "digest": stored[1 + WIDTH : 1 + 2 * WIDTH].hex()}
         found["exact"] = bool(found["exact"])
         if isinstance(found["format"], int):
@@ -66,8 +67,8 @@ def _call(note: Mapping[str, Any]) -> bytes | None:
         return None
     if digests.hex() != note["frame"] + note["digest"] or len(note["frame"]) != 2 * WIDTH or len(digests) != 2 * WIDTH:
         return None
-    for last in ("due", "shadow"):
-        if rest[last] is not None:
+    for last, usual in reversed(_PERHAPS.items()):
+        if rest[last] != usual:
             break
         del rest[last]
     return _PACKED_CALL + digests + rawjson.dumps(list(rest.values()))

@@ -88,6 +88,7 @@ class Call:
     cached: int = 0  # tokens of it that the call before it sent too, at its beginning
     shadow: Mapping[str, Any] | None = None  # what a compaction would have done, had it been allowed
     due: Mapping[str, Any] | None = None  # why there was one or was none, and the figures by which that was decided
+    window: int = 0  # tokens that its model reads and writes, as was known then; 0: an older version wrote it
     at: float = 0.0
     usage: Mapping[str, Any] | None = None  # tokens the provider reported: input, output, cache_read, cache_write
 
@@ -200,6 +201,11 @@ class Session:
     cost: float = 0.0  # dollars
     tags: tuple[str, ...] = ()  # of its branch
     archived: float | None = None
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether it began with a compaction, or with its agent's summary, that was not taken back."""
+        return self.cause in ("compaction", "handoff") and not self.undone
 
 
 class StoreState(NamedTuple):

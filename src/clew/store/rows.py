@@ -69,7 +69,7 @@ def event_of(row: EventRow, branch: str, seq: int, node: Callable[[str], Node]) 
 
 
 _CHAPTER = ("texts", "author", "findings", "asked", "answer", "spent", "cost")
-_CALL = ("frame", "model", "format", "digest", "predicted", "limit", "exact", "cached", "shadow", "due")
+_CALL = ("frame", "model", "format", "digest", "predicted", "limit", "exact", "cached", "shadow", "due", "window")
 
 
 def call_of(branch: str, seq: int, said: int, note: bytes | str, at: float, usage: Any = None) -> Call:

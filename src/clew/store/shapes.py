@@ -88,6 +88,7 @@ NOTES: Mapping[str, NoteShape] = {
             "cached": whole,
             "shadow": perhaps(table_of(plain)),
             "due": perhaps(table_of(plain)),
+            "window": whole,
         },
         {"predicted": 0, "limit": 0, "exact": False},
     ),

@@ -41,6 +41,9 @@ class Trace:
     frame: str = ""  # digest, of the last call
     predicted: int = 0  # tokens that it was thought the last call would come to
     reported: int = 0  # tokens that the provider counted in the last call, while nothing was edited since
+    model: str = ""  # of the last call
+    window: int = 0  # tokens that it reads and writes
+    limit: int = 0  # and those that were allowed
     made_in: dict[str, str] = field(default_factory=dict)  # stand-ins of before a switch: the format of that time
     gone: set[str] = field(default_factory=set)
     loose: set[str] = field(default_factory=set)
@@ -86,6 +89,7 @@ class Trace:
         self.calls.append((self.seq, call.said))
         self.format, self.frame, self.folding = call.format, call.frame, False
         self.predicted, self.reported = call.predicted, 0
+        self.model, self.window, self.limit = call.model, call.window, call.limit
 
     def report(self, seq: int, usage: Mapping[str, Any]) -> None:
         """Let the provider say what a call came to."""

@@ -97,8 +97,7 @@ class ClewMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         """Let go of a store that was opened for a path."""
         known, self._controller = self._controller, None
         if known is not None and not isinstance(self._where, Engine):
-            run(known.engine.close())
-            run(known.engine.store.close())
+            run(known.engine.close(store=True))
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -216,7 +215,7 @@ class ClewMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     async def _reopened(self, place: _Place) -> Thread:
         """A conversation whose last call another process made: somebody had to approve of what it wants to do."""
         thread, engine = Thread(self.controller, place.session, scope=self._scope), self.controller.engine
-        branch = await cross(engine.store.session(self._scope, place.session)) if place.session else None
+        branch = await cross(engine.named(self._scope, place.session)) if place.session else None
         if branch is not None:
             thread.last = SentBody(await cross(engine.view(self._scope, branch)))
         return thread

@@ -25,6 +25,7 @@ from clew.errors import BadRequest, OverBudget
 from clew.exchange.thread import engine_at
 from clew.llm import read
 from clew.llm.remote import Remote
+from clew.sessions.sessions import Sessions
 from clew.steps.chapters.allowance import Allowance
 from clew.steps.chapters.by_model import SECONDS, ByModel
 from clew.store.records import Session
@@ -145,10 +146,9 @@ class ContextCompressor:
 
     async def _begun_as(self, session: str) -> str | None:
         """The host's name for a conversation, of which this may be a child that an earlier compression opened."""
-        store = self._engine.store
-        if await store.session(self.scope, session) is not None:
+        if await self._engine.named(self.scope, session) is not None:
             return session
-        return next((s.name for s in await store.sessions(self.scope) if s.id == session), session)
+        return next((s.name for s in await Sessions(self._engine, self.scope).all() if s.id == session), session)
 
     def _result(self, given: list[ChatMessage], view: View, faults: Sequence[str]) -> PraisonCompressed:
         """What was given against what is left of it: a history that comes again is already folded."""

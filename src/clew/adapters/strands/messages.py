@@ -77,9 +77,7 @@ def open_thread(
 def let_go(threads: MutableMapping[Any, Thread], where: Engine | str | Path | None) -> None:
     """End what goes on for these conversations; an engine that was given keeps its store."""
     for _, thread in [*threads.items()]:
-        run(thread.controller.engine.close())
-        if not isinstance(where, Engine):
-            run(thread.controller.engine.store.close())
+        run(thread.controller.engine.close(store=not isinstance(where, Engine)))
     threads.clear()
 
 

@@ -19,7 +19,7 @@ from clew.agent.control import ContextController
 from clew.catalog.stated import served
 from clew.core import rawjson
 from clew.core.bridge import cross
-from clew.core.items import Digests, Node, Scope
+from clew.core.items import Node, Scope
 from clew.core.view import View
 from clew.engine.engine import Engine
 from clew.errors import BadRequest, ClewError
@@ -99,7 +99,7 @@ class ClientKeeper:
         self.last: View | None = None  # what was last sent, in whichever conversation
         self._several = False  # conversations were there
         self._offers = offers  # tools, which it runs itself
-        self._asides = Asides(Digests(controller.engine.store.secret, scope)) if offers else None
+        self._asides = Asides(controller.engine.digests(scope)) if offers else None
         self._silent = ContextController(controller.engine, offer=False)  # for requests in which no tool can be offered
         self._silent.method = "auto"
         self._caller = Caller(self._sent, self._passable)

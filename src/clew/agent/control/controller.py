@@ -20,7 +20,7 @@ from clew.engine.cue import STATUS
 from clew.engine.engine import Engine, Request, body
 from clew.errors import Busy, ClewError, ToolError
 from clew.sessions.conversation import BLANK_SUMMARY, NOTHING_LEAVES, CompactEffect, Conversation, PinEffect
-from clew.sessions.methods import keep_method, kept_method
+from clew.sessions.methods import keep_method, kept_methods
 from clew.steps import PRESETS
 from clew.steps.handoff import BEGUN
 from clew.store.records import Method
@@ -123,12 +123,11 @@ class ContextController:
 
     async def save(self, scope: Scope, session: str) -> None:
         """Remember the method of a session."""
-        await keep_method(self.engine.store, scope, session, self.method)
+        await keep_method(self.engine, scope, session, self.method)
 
     async def load(self, scope: Scope, session: str) -> None:
         """Take the method that a session was last used with, if it was."""
-        if method := await kept_method(self.engine.store, scope, session):
-            self.method = method
+        self.method = (await kept_methods(self.engine, scope)).get(session, self.method)
 
     @contextmanager
     def turn(self) -> Iterator[None]:

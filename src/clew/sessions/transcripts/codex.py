@@ -156,8 +156,9 @@ class RolloutReading:
     def _compacted(self, payload: Mapping[str, Any], at: str) -> None:
         summary = string(payload.get("message")) or None
         history = objects(payload.get("replacement_history"))
-        self.keys += map(_key, self.script.messages[len(self.keys) :])
         legible = [m for m in history if string(m.get("type")) not in STAND_INS]
+        self._forget_answer(summary or next((text_of(m.get("content")) for m in reversed(legible)), ""))
+        self.keys += map(_key, self.script.messages[len(self.keys) :])
         kept, unsaid = _matched(self.keys, legible)
         if summary is None and len(legible) == len(history):
             summary = next((text_of(m.get("content")) for m in reversed(unsaid) if _begins_turn(m)), None)
@@ -165,6 +166,15 @@ class RolloutReading:
             self.source.skipped["message that a compaction put there, or shortened"] += again
         self.script.compact(TranscriptCompaction(summary, "", self.tokens, kept, at, self._also(kept, legible)))
         self.tokens = None
+
+    def _forget_answer(self, summary: str) -> None:
+        """What the model answered when it was asked for a summary is no part of the conversation."""
+        said = self.script.messages
+        answer = text_of(said[-1].get("content")) if said and said[-1].get("role") == "assistant" else ""
+        if answer.strip() and summary.rstrip().endswith(answer.rstrip()):
+            said.pop()
+            while said and said[-1].get("type") == "reasoning":
+                said.pop()
 
     def _also(self, kept: int, history: Sequence[TranscriptMessage]) -> tuple[int, ...]:
         """The messages before the last that stayed: as a history says, else the user's, as Codex makes one."""

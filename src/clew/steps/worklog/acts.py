@@ -23,7 +23,6 @@ ActKind = Literal["edit", "run", "look", "plan", "proposal", "question", "report
 
 SCRIPT = 8_000  # characters of a command that are looked at
 NO_RESULT = "no result was seen"
-REPORT_CHARACTERS = 900  # characters of what a sub-agent said
 LIST_ENTRIES = 20  # of a list
 ARGUMENT = 80  # characters of an argument
 

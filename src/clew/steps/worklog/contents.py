@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from math import log
 
+from clew.clients.voices import passed_on
 from clew.core.bounds import TEXT_READ, ends
 from clew.core.caches import per_object
 from clew.core.items import Item, Node
@@ -72,7 +73,7 @@ def lines_of(result: Node, asked: str, used: AbstractSet[str], telling: bool = F
 
 def _rated(result: Item, asked: str) -> Iterator[ResultLine]:
     """The best lines of a result: of a table what it has, else what stands out, what was asked for, what has values."""
-    text = ends(result.text, TEXT_READ)
+    text = ends(passed_on(result), TEXT_READ)
     table = tabled(text)
     if table:
         yield TABLED, -1, table

@@ -114,7 +114,7 @@ class LogFold:
             spans = [(row[0][0], row[-1][1]) for row in rows(history, history.log) if len(row) > 1]
         for start, stop in spans:
             some = {at: with_(block, level=0) for at, block in history.log.items() if start <= at[0] < stop}
-            if (start, stop) in history.anew or not all(block.author for block in some.values()):
+            if (start, stop) in history.anew or not any(block.author for block in some.values()):
                 continue
             some = shorter(history, some, history.target.room // 2)
             told = tuple(f"{block.title}:\n{block.texts[block.level]}" for _, block in sorted(some.items()))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from clew.clients.voices import is_passing, lasting
+from clew.clients.voices import is_passing, lasting, printed
 from clew.core.items import Item
 from clew.steps.outcome import ERROR, cause, exit_code
 from clew.steps.shorten import parsed
@@ -21,10 +21,7 @@ END_READ = 6_000  # characters at the end of an output in which it says that som
 DEPTH = 4  # of data in data
 COUNTS_READ = 12  # lines at its end in which it counts what passed and failed
 
-WRAPPING = re.compile(
-    r"(?i)</?[\w-]+>|\W*|chunk id:.*|wall time:.*|original token count:.*|process exited.*|output:|traceback \(.*|"
-    r"<?/?\"?(?:exit|return)[ _-]?code.*|ok|done\.?|success\.?|shell cwd was reset.*"
-)
+WRAPPING = re.compile(r"(?i)</?[\w-]+>|\W*|traceback \(.*|<?/?\"?(?:exit|return)[ _-]?code.*|ok|done\.?|success\.?")
 _COUNTS = re.compile(
     r"(?i)\b\d+ (?:passed|failed|errors?|warnings?|tests?|issues?|problems?)\b|no tests ran|^(?:ok|FAIL|PASS)\b"
     r"|tests? result"
@@ -53,7 +50,8 @@ def outcome(said: str, ok: bool, result: Item | None, given: str = "") -> str:
 
 def _outcome(said: str, ok: bool, result: Item | None, given: str) -> str:
     """Of data its values, of what failed the error and its count, else the count, else the last line."""
-    said = "" if is_passing(said) else lasting(said)  # clients put reminders beside what a tool says
+    code = exit_code(said)
+    said = "" if is_passing(said) else printed(lasting(said))  # clients put reminders beside what a tool says
     if said[:1] in "{[" and isinstance(value := parsed(said), dict | list):
         return tabled(said) or values(value, given)
     if not said.strip() or _EMPTY.match(said.strip()):
@@ -63,7 +61,6 @@ def _outcome(said: str, ok: bool, result: Item | None, given: str) -> str:
     if not ok:
         placed = [s for s in lines if _PLACED.search(s)][:PLACES_TOLD]
         named = (cause(result) if result else "") or next((s for s in lines if ERROR.search(s)), "")
-        code = exit_code(said)
         parts = dict.fromkeys(filter(None, (*(placed or [named or (lines[-1] if lines else "")]), counted)))
         told = "; ".join(words(_clean(p), RESULT_LINE) for p in parts)
         return told or (f"exit code {code}" if code else "")
