@@ -32,6 +32,7 @@ from clew.tokens.meter import Meter
 SIZE = 4_000  # tokens of a chapter, at most
 SECONDS = 120.0  # for one answer
 ANSWER = 3  # times the size that an answer may take: three lengths, and thoughts
+LEAST_ANSWER = 2  # the same, where the model has in its cache what it is to read, and its window is nearly full
 SLACK = 0.9  # of the window: our count may not be the model's own
 LEAST_ROOM_TO_ASK = 500  # tokens of room without which there is no use in asking
 AUTH = 2  # strikes for a key that is not taken: it will not be the next time
@@ -88,15 +89,17 @@ class ByModel:
         return work.written()
 
     def _may_follow(self, after: View, asked: ChapterStretch) -> bool:
-        """Whether the request can be gone on with: the model has it in its cache, and in it all that is to be read."""
-        if not self.follows:
+        """Whether the request can be gone on with: the model has it in its cache, and in it most that is to be read."""
+        if not self.follows or after.frame.model != self.model.name:
             return False
-        shown = {n.id for n in after.nodes}
-        if after.frame.model != self.model.name or not all(n.id in shown for n in asked.nodes):
-            return False
+        lacking = Meter(counter_for(self.model.name)).nodes(_lacking(asked.nodes, after)).tokens
+        return 2 * lacking <= asked.tokens and self.left(after, asked) >= LEAST_ANSWER * asked.size
+
+    def left(self, after: View, asked: ChapterStretch) -> int:
+        """Tokens that an answer may take which follows a request."""
         meter = Meter(counter_for(self.model.name))
-        whole = meter.frame(after.frame).plus(meter.nodes(after.nodes)).tokens
-        return whole + ANSWER * asked.size <= SLACK * self.model.window
+        whole = meter.frame(after.frame).plus(meter.nodes([*after.nodes, *_lacking(asked.nodes, after)])).tokens
+        return min(ANSWER * asked.size, int(SLACK * self.model.window) - whole)
 
 
 class _Work:
@@ -129,8 +132,10 @@ class _Work:
 
     async def ask_after(self, after: View) -> None:
         """Have read what was just sent."""
-        text = questions.following(self.asked.nodes) + self.question(self.asked.size)
-        prompt = Prompt(text, ANSWER * self.asked.size, after=after)
+        lacking = _lacking(self.asked.nodes, after)
+        there = [n for n in self.asked.nodes if n not in lacking]
+        text = questions.following(there, lacking) + self.question(self.asked.size)
+        prompt = Prompt(text, self.author.left(after, self.asked), after=after)
         sent = sum(self.counter.item(n.item) for n in after.nodes)
         await self._asked(prompt, self.asked.nodes, self.asked.size, text, sent)
 
@@ -217,6 +222,12 @@ def _paid(chapter: Chapter, spent: int, price: float | None) -> Chapter:
     return Chapter(
         chapter.ids, chapter.texts, chapter.author, chapter.findings, chapter.asked, chapter.answer, spent, price
     )
+
+
+def _lacking(nodes: Sequence[Node], after: View) -> list[Node]:
+    """What a request does not show as it was said."""
+    shown = {n.id for n in after.nodes}
+    return [n for n in nodes if n.id not in shown]
 
 
 def is_invented(vouched: Vouched) -> bool:
