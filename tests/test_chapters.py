@@ -545,7 +545,7 @@ def test_the_name_of_a_model_adds_no_line_of_ours() -> None:
 
 
 async def test_a_model_is_asked_for_as_much_as_there_is_room_for() -> None:
-    """A deep compaction leaves a fifth of the room: a chapter has its part of that, not what a lower goal would leave."""
+    """A deep compaction leaves a fifth of the room, and a chapter has its part of that."""
     model = ScriptedModel(write_chapter, window=200_000)
     run = Session(model, pause=0.01)
     run.engine = Engine(run.store, Budget(64_000), Settings(author=ByModel(model)))

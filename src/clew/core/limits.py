@@ -46,7 +46,7 @@ class Budget:
     reserve: int | None = (
         None  # for the answer; by default 8,192 tokens, a quarter of a small window, or what they take
     )
-    # Of the room: compact above it, whether that pays or not; by default 0.7, or 0.8 from 32,000 to 128,000, if it pays.
+    # Of the room: compact above it, whether that pays or not; by default 0.7, 0.8 from 32,000 to 128,000, if it pays.
     high: float | None = None
     low: float | None = None  # of the room: what a compaction goes down to; by default 0.2, or 0.5 of a small window
     bytes: int = 30_000_000  # of a request, at most
