@@ -17,6 +17,7 @@ try:
 except ImportError:  # Windows has none
     fcntl = None  # type: ignore[assignment]
 
+HAS_LOCKS = fcntl is not None
 LARGEST_LOG = 1 << 20  # bytes, then it begins anew; one before it is kept
 
 

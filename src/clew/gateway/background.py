@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from clew.core import folders
-from clew.core.processes import fcntl, lock, older, private_file, started, try_lock
+from clew.core.processes import HAS_LOCKS, lock, older, private_file, started, try_lock
 from clew.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class BackgroundGateway:
         try:
             with self._lock.open("r+") as file:
                 said = file.read().strip()
-                if fcntl is None:
+                if not HAS_LOCKS:
                     plan = self.plan()
                     return int(said) if said and plan and answers(plan) else None
                 return int(said) if not try_lock(file) and said else None
