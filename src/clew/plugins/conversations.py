@@ -14,8 +14,10 @@ from clew.core.bridge import Lock, cross
 from clew.core.caches import Recent
 from clew.core.items import Scope
 from clew.core.limits import Budget
-from clew.core.own_tools import name_in
+from clew.core.own_tools import RECALL, name_in
+from clew.core.view import View
 from clew.engine.engine import Engine, Request
+from clew.engine.engine import body as body_of
 from clew.errors import BadRequest, ClewError, NotFound, ToolError
 from clew.exchange.thread import Thread
 from clew.gateway.compacting import Brief, Compactions
@@ -148,29 +150,29 @@ class PluginConversations:
             return {"messages": None}
         step = briefed(self._engine.settings.step, str(asked.get("focus") or ""))
         await self._engine.compact(view, step=Brief(step, size), method="client")
-        return await self._instead(thread, own, units, body, before)
+        sent = await thread.fit(body, "anthropic")
+        if sent.is_as_it_came:
+            return {"messages": None}
+        return await self._told(sent.body, sent.view, own, units, before)
 
     async def undo(self, asked: PluginQuestion) -> PluginAnswer:
         """The messages of before the newest compaction that is left, with those said since. Raises `ClewError`."""
         thread, (own, units, body) = await self._thread(asked), self._asked(asked)
         view = await self._engine.keep(Request(body, "anthropic", self._scope, thread.session, thread.origin))
         before = (await self._engine.target(view)).meter.nodes(view.nodes).tokens
-        await self._engine.undo(self._scope, view.branch)
-        return await self._instead(thread, own, units, body, before)
+        undone = await self._engine.undo(self._scope, view.branch)
+        return await self._told(body_of(undone.view), undone.view, own, units, before)
 
-    async def _instead(
+    async def _told(
         self,
-        thread: Thread,
+        body: Mapping[str, Any],
+        view: View,
         own: Sequence[OwnMessage],
         units: Sequence[HostUnit],
-        body: Mapping[str, Any],
         before: int,
     ) -> PluginAnswer:
-        sent = await thread.fit(body, "anthropic")
-        if sent.is_as_it_came:
-            return {"messages": None}
-        after = (await self._engine.target(sent.view)).meter.nodes(sent.view.nodes).tokens
-        shown = self._in_own_form(restored(sent.body["messages"], units, _as_it_is), own)
+        after = (await self._engine.target(view)).meter.nodes(view.nodes).tokens
+        shown = self._in_own_form(restored(body["messages"], units, _as_it_is), own)
         return {"messages": shown, "before": before, "after": after}
 
     async def beside(self, asked: PluginQuestion) -> PluginAnswer:
@@ -211,7 +213,9 @@ class PluginConversations:
         raise NotFound("nothing was said about that")
 
     def _controller(self) -> ContextController:
-        return ContextController(self._engine, offer=False, tell=False, recall=name_in(self._client))
+        # Who keeps what stands in for messages sends it back: it must be as it is in the log.
+        recall = name_in(self._client) if self._client in FULL_LOGS else RECALL
+        return ContextController(self._engine, offer=False, tell=False, recall=recall)
 
     async def _thread(self, asked: PluginQuestion) -> Thread:
         session = asked["session"]

@@ -3,6 +3,7 @@
 
 const COMMAND = ["clew"] // clew install writes here how clew is started
 const PATIENCE = 9_000 // milliseconds for one answer: the client gives a mod ten seconds
+const GOES_ON = "[clew: older messages were compacted here, at your client's request; go on where you were]"
 const UNDO = /^\s*(clew\s+)?undo\s*$/i
 
 /** What clew answers; undefined: nothing that could be used. */
@@ -36,16 +37,19 @@ const short = (tokens) => (tokens < 10_000 ? `${tokens}` : `${Math.round(tokens 
 /**
  * Own messages by their places, and new ones; undefined where that is not all that it should be.
  *
- * The client's own message with results names the one before it as its parent: a session that is resumed would have the
- * whole history again. So results are handed back as new ones.
+ * All are handed back as new ones, without the handles by which the client would know its own: with those come thoughts, which
+ * are bound to what stood before them, and parents by which a resumed session would have its whole history again. What the
+ * client attached to them it attaches anew. An answer that is under way would have to begin with its thoughts: so a line of
+ * the user's side ends it.
  */
 const chosen = (own, view) => {
   const rows = view.map((one) => {
-    if (typeof one !== "number") return one
-    const { handle, ...row } = own[one] ?? {}
-    return row.toolResults?.some((result) => result.text) ? row : own[one]
+    const { handle, ...row } = typeof one === "number" ? own[one] ?? {} : one
+    return row
   })
-  return rows.length && rows.every((row) => row && (row.role === "user" || row.role === "assistant")) ? rows : undefined
+  if (!rows.length || !rows.every((row) => row.role === "user" || row.role === "assistant")) return undefined
+  if (rows.at(-1).toolResults?.length && !rows.at(-1).text) rows.push({ role: "user", text: GOES_ON, toolUses: [] })
+  return rows
 }
 
 export const register = (on) => {
