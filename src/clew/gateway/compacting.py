@@ -117,8 +117,8 @@ class Compactions:
         """What was said, with more of what stands near `focus`, as the one who goes on from it needs it.
 
         The `words` of a model that was asked for it stand first, with a shorter part by code behind them; they become a
-        chapter. Nothing of the nodes that are `kept` beside it, nor the words where they are `beside` it, too. None where nobody
-        knows of what conversation.
+        chapter. Nothing of the nodes that are `kept` beside it, nor the words where they are `beside` it, too.
+        None where nobody knows of what conversation.
         """
         view, found = await self._view(scope, session, frame, items[: side.begins], _asked(side, items))
         if view is None:

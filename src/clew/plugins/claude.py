@@ -4,12 +4,15 @@ A row that is handed back with its handle is the client's own message, with all 
 pictures, attachments. One without is made anew of what it shows.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from clew.plugins.forms import HostReport, HostUnit, OwnMessage
 from clew.sessions.transcripts.shape import TranscriptMessage
 from clew.sessions.transcripts.source import objects, string
+
+_SUMMARY = re.compile(r"^Summary:\s*\n(.*?)(?=\n\nIf you need specific details from before compaction|\Z)", re.M | re.S)
 
 
 def units(messages: Sequence[OwnMessage]) -> list[HostUnit]:
@@ -80,6 +83,12 @@ def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(string(block.get("text")) for block in objects(content))
+
+
+def own_words(summary: str) -> str:
+    """What the client's model wrote, without what the client puts around it."""
+    found = _SUMMARY.search(summary)
+    return found[1].strip() if found else summary
 
 
 def report(messages: Sequence[OwnMessage]) -> HostReport | None:

@@ -21,6 +21,7 @@ from clew.engine.engine import body as body_of
 from clew.errors import BadRequest, ClewError, NotFound, ToolError
 from clew.exchange.thread import Thread
 from clew.gateway.compacting import Brief, Compactions
+from clew.hooks.pending import BY_CLEW, note
 from clew.hooks.pressure import Pressure
 from clew.hooks.previews import preview_of
 from clew.plugins import claude, opencode, pi
@@ -46,8 +47,11 @@ PluginAnswer = dict[str, Any]
 class PluginConversations:
     """Answers what a plugin asks, each question a JSON object that names its session."""
 
-    def __init__(self, client: str, engine: Engine, windows: dict[str, int], scope: Scope = "default") -> None:
+    def __init__(
+        self, client: str, engine: Engine, windows: dict[str, int], scope: Scope = "default", is_own: bool = False
+    ) -> None:
         self._client, self._form = client, FORMS[client]
+        self._is_own = is_own  # its user wants its own model to write what stands in for old messages
         self._engine = engine
         self._windows = windows  # that the client told, by model: the engine's budgets are of these
         self._scope = scope
@@ -83,7 +87,8 @@ class PluginConversations:
                     await self._engine.store.learn(self._scope, PLUGGED_KIND, own, {"client": self._client})
                 if folder := asked.get("folder"):
                     await hold(self._engine, self._scope, self._name(own), str(folder))
-            return await act({**asked, "session": self._name(own), "parent": self._name(asked.get("parent"))})
+            named = {"session": self._name(own), "parent": self._name(asked.get("parent")), "own_name": own}
+            return await act({**asked, **named})
 
     def _name(self, session: Any) -> str:
         """The name of a conversation in the log: session files have the client's own."""
@@ -140,7 +145,14 @@ class PluginConversations:
         return len(contents) > len(said) and contents[: len(said)] == [node.content for node in said]
 
     async def compact(self, asked: PluginQuestion) -> PluginAnswer:
-        """The messages to go on with in place of all of these, with how many tokens both have; None: as they are."""
+        """The messages to go on with in place of all of these, with how many tokens both have; None: as they are.
+
+        `own`: its own model is to sum them up. `skip`: why nothing is done ahead of time.
+        """
+        if self._is_own:
+            return {"own": True}
+        if asked.get("ahead"):
+            return {"skip": "clew takes a moment when the time comes, and asks no model"}
         thread, (own, units, body) = await self._thread(asked), self._asked(asked)
         view = await self._engine.keep(Request(body, "anthropic", self._scope, thread.session, thread.origin))
         target = await self._engine.target(view)
@@ -150,6 +162,7 @@ class PluginConversations:
             return {"messages": None}
         step = briefed(self._engine.settings.step, str(asked.get("focus") or ""))
         await self._engine.compact(view, step=Brief(step, size), method="client")
+        note({"session_id": asked["own_name"]}, BY_CLEW)
         sent = await thread.fit(body, "anthropic")
         if sent.is_as_it_came:
             return {"messages": None}
@@ -180,8 +193,10 @@ class PluginConversations:
         thread, (_, _, body) = await self._thread(asked), self._asked(asked)
         await thread.keep(body, "anthropic")
         frame, _ = wire.decode({**body, "messages": []}, "anthropic")
-        words = str(asked.get("words") or "")
-        return {"text": await self._compactions.of(self._scope, asked["session"], frame, words=words, beside=True)}
+        words = claude.own_words(str(asked.get("words") or ""))
+        text = await self._compactions.of(self._scope, asked["session"], frame, words=words, beside=True)
+        note({"session_id": asked["own_name"]}, BY_CLEW)
+        return {"text": text}
 
     def _asked(self, asked: PluginQuestion) -> tuple[Sequence[OwnMessage], list[HostUnit], dict[str, Any]]:
         """The client's own messages, what it sends of each, and the request that they are."""
@@ -257,7 +272,9 @@ def conversations(client: str, config: Config, store: SQLStore, scope: Scope) ->
         known, own = windows.get(model.name), config.budget.window
         return config.budget_for(model, min(known, own) if known and own else known)
 
-    return PluginConversations(client, engine(config, store, budget, method="auto"), windows, scope)
+    # By default code writes: where a client's own model does, that is paid, and takes its time.
+    is_own = config.summary.model == "own" and config.sources.get("summary.model", "default") != "default"
+    return PluginConversations(client, engine(config, store, budget, method="auto"), windows, scope, is_own)
 
 
 def _as_it_is(message: TranscriptMessage) -> TranscriptMessage:

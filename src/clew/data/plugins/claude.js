@@ -79,5 +79,5 @@ export const register = (on) => {
     const [before, after] = [told.before + beside, told.after + beside]
     $.ui.log(`clew: ${short(before)} -> ${short(after)} tokens, nothing lost, no model asked; /compact undo takes it back`)
     return { messages: rows, tokensBefore: before, tokensAfter: after }
-  })
+  }).catch(($, e, next) => next(e))
 }
