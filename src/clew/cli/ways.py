@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Off = Annotated[bool, typer.Option("--off", help="Remove it again.")]
 
 
-@app.command(epilog="Example: clew undo demo --count 2 --scope demo")
+@app.command(epilog="Example: clew undo demo --scope demo")
 def undo(
     name: SessionName,
     count: Annotated[int, typer.Option(min=1, metavar="N", help="Number of compactions, from the newest on.")] = 1,
