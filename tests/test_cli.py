@@ -247,7 +247,7 @@ def test_what_is_stored_is_listed_and_shown(clew: Shell) -> None:
     assert re.fullmatch(r"[\d,]+ sent of 2,003 · [\d,]+ said · \d+% saved", above.splitlines()[-1])
     lines = below.splitlines()
     assert lines[0] == "  user            8   Fix the build."
-    assert re.fullmatch(r"▸ \w+ +\d+   [0-9a-f]{10} stands for \d+ items?, [\d,]+ tokens   \w+", lines[1])
+    assert re.fullmatch(r"▸ \w+ +\d+   [0-9a-f]{10} stands for \d+ items?, [\d,]+ tokens   by code", lines[1])
     assert lines[-1] == "  user            8   What failed first?"
 
 

@@ -259,7 +259,7 @@ def test_a_diff_shows_what_left_what_stands_there_and_what_it_saves(clew: Shell)
     number = len(found["stand_ins"])
     at = done.index(f"{number} stand-in{'s' if number > 1 else ''} in their place")
     sizes = f"{made['before']:,} → {made['after']:,}"
-    assert done[at + 1].startswith(f"▸ {made['id']}  Summarize  {sizes:>16}   [work log")
+    assert done[at + 1].startswith(f"▸ {made['id']}  by code    {sizes:>16}   [work log")
     assert sum(x["tokens"] for x in found["left"]) - sum(x["after"] for x in found["stand_ins"]) == before - after
     facts = found["coverage"]
     assert f"{sum(facts.values()):,} facts behind stand-ins: {facts['in view']:,} in view, " in "\n".join(done)
@@ -541,6 +541,7 @@ def test_the_shell_is_told_how_to_complete(clew: Shell) -> None:
 HERE = (
     "archive",
     "calls",
+    "chapters",
     "coverage",
     "diff",
     "fork",

@@ -15,6 +15,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "show": "What fills the window, and what the model saw last",
         "search": "Search all that was said",
         "recall": "Print an original: what a summary stands for",
+        "chapters": "Who wrote each summary, and what that cost",
         "diff": "What a compaction removed, replaced and saved",
         "open": "The page: conversations in a browser",
         "stats": "Tokens and dollars, with clew and without",
