@@ -63,12 +63,24 @@ def mcp(
         }
         return opening.library(config, here().env, folder, **wanted)
 
-    with suppress(KeyboardInterrupt):
-        if not http:
-            from clew.mcp.stdio import serve_stdio
+    if not http:
+        from functools import cache
 
-            asyncio.run(serve_stdio(library))
-            return
+        from clew.mcp.stdio import serve_lines
+        from clew.resident.alone import alone
+
+        made = cache(library)
+
+        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            try:
+                await serve_lines(made, reader, writer)
+            finally:
+                if made.cache_info().currsize:
+                    await made().close()
+
+        alone(talk)
+        return
+    with suppress(KeyboardInterrupt):
         if not find_spec("mcp"):
             raise MissingExtra("clew mcp --http needs the protocol's SDK", "mcp")
         from clew.mcp.serving import MCP_PATH, listen, serve_http
