@@ -11,7 +11,7 @@ from clew.agent.control import ContextController, SentBody
 from clew.agent.events import AgentEvent, Answered, Compacted, Ran, Retrying, Running
 from clew.agent.results import CallResult, asked, frame, lead, messages, partial
 from clew.agent.tools import Permissions, Toolbox
-from clew.config.places import here
+from clew.config.places import environment
 from clew.core.items import Frame, Scope
 from clew.core.view import View
 from clew.engine.append import Addition
@@ -171,7 +171,7 @@ class Agent:
         format = self.speaker.format
         tools = [ToolDeclaration(t.name, t.description, t.parameters) for t in self.toolbox.tools.values()]
         body = frame(format, self.speaker.name, self.system, tools, await self._answer())
-        own = self._own() if self.controller.engine.settings.author == "own" and may_ask_own(here().env) else None
+        own = self._own() if self.controller.engine.settings.author == "own" and may_ask_own(environment()) else None
         return Addition(
             {**body, named(format).LIST: list(said)}, self.session, format, self.scope, self.origin, own=own
         )
