@@ -38,7 +38,7 @@ from clew.core.items import Scope
 from clew.engine.engine import body
 from clew.exchange.thread import Thread, answered, best
 from clew.steps.chapters.model import Prompt, Reply
-from clew.wire.convert.tools import ToolDeclaration
+from clew.wire.formats.tools import ToolDeclaration
 from clew.wire.rules.binding import binds
 
 __all__ = ["ClewCompaction"]

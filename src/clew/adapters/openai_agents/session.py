@@ -20,7 +20,7 @@ from clew.core import rawjson
 from clew.core.bridge import run
 from clew.errors import BadRequest
 from clew.exchange.thread import Thread, answered, best, warn
-from clew.wire.convert.tools import ToolDeclaration
+from clew.wire.formats.tools import ToolDeclaration
 
 _fitted: ContextVar[FittedInput | None] = ContextVar("clew_agents_fitted", default=None)  # what this task sends now
 

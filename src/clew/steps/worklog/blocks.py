@@ -8,7 +8,7 @@ from dataclasses import replace as with_
 from itertools import accumulate
 from typing import Any
 
-from clew.core.items import LOG, STANDS, Item
+from clew.core.items import LOG, STANDS, Edit, Item
 from clew.core.pointers import pointer
 from clew.core.view import View
 from clew.steps.worklog.choosing import BASE, SOFT, LogLine, Ranked, Same, Who, ranked
@@ -28,6 +28,7 @@ ITS_LINE, ITS_WORDS = 10_000.0, 100.0
 NOT_FOUND = "Not found in the originals: "
 BY_TOOLS = "Named only by tools: "
 AUTHOR = 80  # characters of the name of a model
+CODE = "code"  # an author like others
 _MARKS = re.compile(r"[\s\[\];<>]+")
 
 
@@ -58,8 +59,8 @@ class Block:
 
     @property
     def name(self) -> str:
-        """Its author's, on one line: whoever names a model, or wrote a file that was imported, adds no line of ours."""
-        return _MARKS.sub(" ", self.author)[:AUTHOR].strip()
+        """Its author's."""
+        return _name(self.author)
 
     def item(self, stands: str = "") -> Item:
         """As it is sent; how things stand comes after the last block."""
@@ -81,6 +82,16 @@ class Block:
         kept = asdict(self) | lists
         others = ("lines",) if self.author else ("author", "findings")
         return {key: value for key, value in kept.items() if key not in others}
+
+
+def author(edit: Edit) -> str:
+    """Who wrote the chapter that an edit put there, a model or code; nothing, if it is none."""
+    return (_name(edit.evidence[LOG].get("author", "")) or CODE) if LOG in edit.evidence else ""
+
+
+def _name(author: str) -> str:
+    """On one line: whoever names a model, or wrote a file that was imported, adds no line of ours."""
+    return _MARKS.sub(" ", author)[:AUTHOR].strip()
 
 
 def blocks(view: View) -> dict[int, tuple[Block, Mapping[str, Any]]]:

@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace as with_
 from typing import Any
 
-from clew.core.bounds import TEXT_READ, newest
+from clew.core.bounds import ITEMS_READ, TEXT_READ, newest
 from clew.core.cuts import Stretch
 from clew.core.items import BESIDE, LOG, SHORT, STANDS, Item, Node
 from clew.core.pointers import pointer
@@ -62,7 +62,8 @@ class BlockWriter:
         helps = [history.helps(span, item) for span, item in zip(spans, items, strict=True)]
         if not all(helps):
             left = [span for span, does in zip(spans, helps, strict=True) if does]
-            return self.written(left, room, stands, free, brief) if left else {}
+            stay = sum(history.tokens_of(span) for span, does in zip(spans, helps, strict=True) if not does)
+            return self.written(left, max(0, room - stay), stands, free - stay, brief) if left else {}
         swaps: dict[Stretch, Swap] = {}
         for n, (span, item, block) in enumerate(zip(spans, items, found, strict=True)):
             chapter = chapters[n]
@@ -162,10 +163,11 @@ class BlockWriter:
         if swap.start in self.history.old or not isinstance(item := swap.items[0], Item):
             return swap
         nodes = self.view.originals(swap.start, swap.stop)
-        found = self._evidence((swap.start, swap.stop), nodes, item, read)
+        found = self.evidence((swap.start, swap.stop), nodes, item, read)
         return swap._replace(evidence=found | dict(swap.evidence))
 
-    def _evidence(self, span: Stretch, nodes: Sequence[Node], item: Item, read: int) -> dict[str, Any]:
+    def evidence(self, span: Stretch, nodes: Sequence[Node], item: Item, read: int = ITEMS_READ) -> dict[str, Any]:
+        """What is behind a block, and what became of the facts there, in so many of the newest items."""
         _, tally = omitted(self.view.nodes[slice(*span)], tallies(self.view), "")
         told: AbstractSet[str] = sheet(item).facts.keys()
         known = newest(nodes, read)
