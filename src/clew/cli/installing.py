@@ -196,6 +196,7 @@ def uninstall(clients: ClientNames = None, yes: Yes = False, dry_run: DryRun = F
 def _end_gateway(installer: "Installer", as_json: bool) -> None:
     """The gateway ends that was started for clients, with the last of them."""
     from clew.installing.wiring import GATEWAY
+    from clew.resident.serving import end_all
 
     gateway = in_background.background()
     plan = gateway.plan()
@@ -203,6 +204,8 @@ def _end_gateway(installer: "Installer", as_json: bool) -> None:
         if gateway.stop():
             typer.echo("clew's gateway has ended; what was said stays in the log.", err=as_json)
         gateway.forget()
+    if not installer.records():
+        end_all(here().env)
     installer.tidy()
 
 
@@ -221,9 +224,10 @@ def _known() -> list["ClientProgram"]:
 def _program(name: str) -> "ClientProgram":
     from clew.installing.programs import PROGRAMS
 
-    if name not in PROGRAMS:
+    short = name.removesuffix("-code").removesuffix("-cli")  # claude-code, as export, audit and import call it
+    if short not in PROGRAMS:
         raise UsageError(f"{name} is not a client that clew knows: {', '.join(PROGRAMS)}")
-    return PROGRAMS[name]
+    return PROGRAMS[short]
 
 
 def _url() -> str:

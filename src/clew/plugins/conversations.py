@@ -8,9 +8,12 @@ from clew import wire
 from clew.adapters.restoring import restored
 from clew.agent.control import ContextController
 from clew.agent.control.controller import TOOL_CHARACTERS, framed
+from clew.catalog import Model
+from clew.config import Config, engine
 from clew.core.bridge import Lock, cross
 from clew.core.caches import Recent
 from clew.core.items import Scope
+from clew.core.limits import Budget
 from clew.core.own_tools import name_in
 from clew.engine.engine import Engine
 from clew.errors import BadRequest, ClewError, NotFound, ToolError
@@ -25,6 +28,7 @@ from clew.sessions.session_files import PLUGGED_KIND
 from clew.sessions.transcripts.shape import TranscriptMessage
 from clew.sessions.transcripts.source import objects
 from clew.store.records import Origin
+from clew.store.sql import SQLStore
 
 FORMS: Mapping[str, HostForm] = MappingProxyType({"opencode": opencode, "pi": pi})
 PLUGIN_THREADS = 64  # conversations that are remembered between two calls
@@ -46,6 +50,10 @@ class PluginConversations:
         self._reported = Recent[str, str](PLUGIN_THREADS)
         self._turns = Recent[str, Lock](PLUGIN_THREADS)
         self._compactions = Compactions(engine, name_in(client))
+
+    async def close(self) -> None:
+        """End what goes on in the background; the store stays open."""
+        await self._engine.close()
 
     async def answer(self, asked: PluginQuestion) -> PluginAnswer:
         """What a question comes to. Raises `ClewError`."""
@@ -181,6 +189,17 @@ class PluginConversations:
             else:
                 new.append(message)
         return out
+
+
+def conversations(client: str, config: Config, store: SQLStore, scope: Scope) -> PluginConversations:
+    """Those of a client, as they are configured, in windows that it tells."""
+    windows = dict[str, int]()
+
+    def budget(model: Model) -> Budget:
+        known, own = windows.get(model.name), config.budget.window
+        return config.budget_for(model, min(known, own) if known and own else known)
+
+    return PluginConversations(client, engine(config, store, budget, method="auto"), windows, scope)
 
 
 def _as_it_is(message: TranscriptMessage) -> TranscriptMessage:
