@@ -224,9 +224,10 @@ def _known() -> list["ClientProgram"]:
 def _program(name: str) -> "ClientProgram":
     from clew.installing.programs import PROGRAMS
 
-    if name not in PROGRAMS:
+    short = name.removesuffix("-code").removesuffix("-cli")  # claude-code, as export, audit and import call it
+    if short not in PROGRAMS:
         raise UsageError(f"{name} is not a client that clew knows: {', '.join(PROGRAMS)}")
-    return PROGRAMS[name]
+    return PROGRAMS[short]
 
 
 def _url() -> str:

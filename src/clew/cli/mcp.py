@@ -23,7 +23,9 @@ MCP_PORT = 8711
 def mcp(
     http: Annotated[bool, typer.Option("--http", help="Serve streamable HTTP on this machine, not stdio.")] = False,
     host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Address of this machine.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", metavar="N", help="Port for --http; 0: any free one.")] = MCP_PORT,
+    port: Annotated[
+        int, typer.Option("--port", metavar="N", min=0, max=65535, help="Port for --http; 0: any free one.")
+    ] = MCP_PORT,
     project: Annotated[
         Path | None, typer.Option("--project", metavar="FOLDER", help="The project, if not the one of this folder.")
     ] = None,

@@ -38,7 +38,7 @@ LISTED = 20  # conversations
 # --- clew sessions ----------------------------------------------------------------------------------------------------
 
 
-@app.command(epilog="Example: clew sessions --scope demo")
+@app.command(epilog="Example: clew sessions")
 def sessions(
     name: PerhapsName = None,
     tag: Annotated[str, typer.Option(metavar="WORD", help="Only conversations with this tag.")] = "",
@@ -119,7 +119,7 @@ async def _titles(found: "Sessions", chains: Iterable["Chain"]) -> dict[str, str
 # --- clew show --------------------------------------------------------------------------------------------------------
 
 
-@app.command(epilog="Example: clew show demo --scope demo")
+@app.command(epilog="Example: clew show demo")
 def show(
     name: PerhapsName = None,
     ids: Annotated[bool, typer.Option("--ids", help="Show the id of each item, for clew pin.")] = False,
@@ -156,7 +156,7 @@ async def _window(name: str, scope: str, path: str | None) -> "ShownWindow":
 # --- clew diff --------------------------------------------------------------------------------------------------------
 
 
-@app.command(epilog="Example: clew diff demo --scope demo")
+@app.command(epilog="Example: clew diff demo")
 def diff(
     name: SessionName,
     full: Annotated[bool, typer.Option("--full", help="List every item that left the view.")] = False,
@@ -187,7 +187,7 @@ async def _compared(name: str, scope: str, path: str | None) -> "Diff":
 # --- clew preview -----------------------------------------------------------------------------------------------------
 
 
-@app.command(epilog="Example: clew preview demo --scope demo")
+@app.command(epilog="Example: clew preview demo")
 def preview(
     name: SessionName,
     focus: Annotated[str, typer.Option("--focus", metavar="WORDS", help="What matters most.")] = "",
@@ -221,7 +221,7 @@ async def _previewed(name: str, focus: str, scope: str, path: str | None) -> "Di
 # --- clew chapters ----------------------------------------------------------------------------------------------------
 
 
-@app.command(epilog="Example: clew chapters demo --scope demo")
+@app.command(epilog="Example: clew chapters demo")
 def chapters(
     name: SessionName,
     id: Annotated[
@@ -282,7 +282,7 @@ async def _rewritten(name: str, id: str, dry_run: bool, as_json: bool, scope: st
 # --- clew stats -------------------------------------------------------------------------------------------------------
 
 
-@app.command(epilog="Example: clew stats --scope demo")
+@app.command(epilog="Example: clew stats")
 def stats(
     name: PerhapsName = None,
     as_json: AsJson = False,

@@ -13,6 +13,7 @@ from clew.core.items import Item, Node
 from clew.core.limits import Size
 from clew.core.view import Swap
 from clew.steps.shares import log_share, shortened
+from clew.steps.worklog.blocks import added
 from clew.steps.worklog.history import LEAST_BLOCK, History, runs
 from clew.steps.worklog.levels import Blocks, changed, lowered, rows, shorter
 from clew.steps.worklog.writing import BlockWriter
@@ -110,14 +111,18 @@ class LogFold:
         """
         history, small = self.history, self.history.target.budget.is_small
         spans = [at for at in self.log if at[1] - at[0] > 1]
-        if small and self.log != history.log:
+        words = [{at: one.texts[one.level] for at, one in log.items()} for log in (self.log, history.log)]
+        if small and words[0] != words[1]:
             spans = [(row[0][0], row[-1][1]) for row in rows(history, history.log) if len(row) > 1]
         for start, stop in spans:
             some = {at: with_(block, level=0) for at, block in history.log.items() if start <= at[0] < stop}
             if (start, stop) in history.anew or not any(block.author for block in some.values()):
                 continue
             some = shorter(history, some, history.target.room // 2)
-            told = tuple(f"{block.title}:\n{block.texts[block.level]}" for _, block in sorted(some.items()))
+            told = tuple(
+                "\n".join((f"{block.title}:", block.texts[block.level], *added(block.below.splitlines())))
+                for _, block in sorted(some.items())
+            )
             now = sum(self.meter.item(self.log[at].item()).tokens for at in self.log if start <= at[0] < stop)
             nodes = tuple(self.view.nodes[start:stop])
             yield ChapterStretch(nodes, self.meter.counter.text("\n".join(told)), max(LEAST_CHAPTER, now), told)
@@ -171,10 +176,10 @@ class LogFold:
 
     def _plan(self, extent: int) -> list[Swap]:
         """The swaps where so many of the oldest groups become blocks."""
-        if not self._spans(extent, self.tokens):
+        if not (spans := self._spans(extent, self.tokens)):
             return []
-        gone = sum(size.tokens for size in self.sizes[:extent])
         log = self.log
+        gone = sum(self.history.tokens_of(span) for span in spans)  # what is too little for a block stays
         rest = self.size.tokens - gone - sum(self.meter.node(self.view.nodes[at]).tokens for at in self.old)
         want, room = self._wanted(extent), self._room(log, rest)
         if log and extent == len(self.free) and room < want:
@@ -220,7 +225,8 @@ class LogFold:
             else:
                 found.append((start, stop, size))
         alone = {found[-1][:2], found[-2][:2]} & by_models.keys() if len(found) > 1 else by_models
-        if len(found) > 1 and not alone and found[-1][2] < small and found[-2][1] == found[-1][0]:  # too short
+        least = max(small, 2 * self.stands)  # the last says how things stand, too
+        if len(found) > 1 and not alone and found[-1][2] < least and found[-2][1] == found[-1][0]:
             begin, _, tokens = found[-2]
             found[-2:] = [(begin, found[-1][1], tokens + found[-1][2])]
         return [(begin, end) for begin, end, tokens in found if tokens >= LEAST_BLOCK]
