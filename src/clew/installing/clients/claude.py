@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from clew import __version__
 from clew.config import Places
 from clew.installing.clients.scripts import mod
 from clew.installing.formats import EACH, own_file
@@ -43,7 +42,7 @@ def plugs(clew: ClewCommand) -> tuple[Plug, ...]:
 
 def _mod(clew: ClewCommand) -> Iterator[tuple[str, str]]:
     """The files of the plugin."""
-    about = {"name": "clew", "version": __version__, "description": ABOUT}
+    about = {"name": "clew", "description": ABOUT}
     yield ".claude-plugin/plugin.json", json.dumps(about, indent=2) + "\n"
     yield "hooks/hooks.json", json.dumps({"modules": ["./register.js"]}, indent=2) + "\n"
     yield "hooks/register.js", mod(clew)
