@@ -194,9 +194,7 @@ class Compactions:
 
     async def _past(self, view: View) -> Past:
         """The conversation up to its newest fold, and no further: what is said there later is not summed up."""
-        store = self._engine.store
-        then, now = [await store.load(view.scope, view.branch, until) for until in (view.seq, None)]
-        return Past(view.branch, now.seq - 1 if now.said == then.said else view.seq)
+        return Past(view.branch, await self._engine.until(view))
 
     async def whose(
         self, scope: Scope, session: str | None, side: SideRequest, frame: Frame, items: Sequence[Item]

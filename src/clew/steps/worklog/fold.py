@@ -13,6 +13,7 @@ from clew.core.items import Item, Node
 from clew.core.limits import Size
 from clew.core.view import Swap
 from clew.steps.shares import log_share, shortened
+from clew.steps.worklog.blocks import added
 from clew.steps.worklog.history import LEAST_BLOCK, History, runs
 from clew.steps.worklog.levels import Blocks, changed, lowered, rows, shorter
 from clew.steps.worklog.writing import BlockWriter
@@ -110,14 +111,18 @@ class LogFold:
         """
         history, small = self.history, self.history.target.budget.is_small
         spans = [at for at in self.log if at[1] - at[0] > 1]
-        if small and self.log != history.log:
+        words = [{at: one.texts[one.level] for at, one in log.items()} for log in (self.log, history.log)]
+        if small and words[0] != words[1]:
             spans = [(row[0][0], row[-1][1]) for row in rows(history, history.log) if len(row) > 1]
         for start, stop in spans:
             some = {at: with_(block, level=0) for at, block in history.log.items() if start <= at[0] < stop}
             if (start, stop) in history.anew or not any(block.author for block in some.values()):
                 continue
             some = shorter(history, some, history.target.room // 2)
-            told = tuple(f"{block.title}:\n{block.texts[block.level]}" for _, block in sorted(some.items()))
+            told = tuple(
+                "\n".join((f"{block.title}:", block.texts[block.level], *added(block.below.splitlines())))
+                for _, block in sorted(some.items())
+            )
             now = sum(self.meter.item(self.log[at].item()).tokens for at in self.log if start <= at[0] < stop)
             nodes = tuple(self.view.nodes[start:stop])
             yield ChapterStretch(nodes, self.meter.counter.text("\n".join(told)), max(LEAST_CHAPTER, now), told)
