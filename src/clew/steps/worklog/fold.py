@@ -12,9 +12,11 @@ from clew.core.cuts import Stretch
 from clew.core.items import Item, Node
 from clew.core.limits import Size
 from clew.core.view import Swap
+from clew.facts.sheets import voice_of
 from clew.steps.shares import log_share, shortened
+from clew.steps.worklog.blocks import Block, shorter
 from clew.steps.worklog.history import LEAST_BLOCK, History, runs
-from clew.steps.worklog.levels import Blocks, changed, lowered, rows, shorter
+from clew.steps.worklog.levels import Blocks, changed, lowered, rows
 from clew.steps.worklog.writing import BlockWriter
 
 SMALL = 1_500  # tokens of originals that a block has before it ends at the next request
@@ -25,6 +27,7 @@ MARGIN = 0.85  # of the room is asked for: models write more than they are asked
 SLACK = 0.04  # of the history that may be left empty
 ROUNDS = 6  # of finding how much to fold
 DEEPER = 1.1  # times the size at which a fold begins: by so much it will have been passed when a model has written
+SAYS = {"user": "The person said", "said": "The assistant said", "result": "A tool returned"}
 RETRIES = 3  # with less room for words, where all is folded and does not fit
 
 
@@ -100,9 +103,11 @@ class LogFold:
             tokens = self.history.tokens_of(run)
             size = min(int(RATIO * tokens), int(MARGIN * room * tokens / max(1, gone)))
             found.append(ChapterStretch(tuple(self.view.originals(*run)), tokens, max(LEAST_CHAPTER, size)))
-        return [*found, *self._to_tell_anew()]
+        new = sum(one.size for one in found)
+        had = self.history.log_tokens(with_(block, level=0) for block in self.history.log.values())
+        return [*found, *self._to_tell_anew(self._old_room(new, had) if target.budget.is_small else 0)]
 
-    def _to_tell_anew(self) -> Iterator[ChapterStretch]:
+    def _to_tell_anew(self, room: int) -> Iterator[ChapterStretch]:
         """The blocks that lose words by this fold: a model makes one of them better than code can choose of its lines.
 
         It reads what models wrote of them at first: originals of so many would be longer than its window. Where the
@@ -111,16 +116,24 @@ class LogFold:
         history, small = self.history, self.history.target.budget.is_small
         spans = [at for at in self.log if at[1] - at[0] > 1]
         if small and self.log != history.log:
-            spans = [(row[0][0], row[-1][1]) for row in rows(history, history.log) if len(row) > 1]
+            spans = [(row[0][0], row[-1][1]) for row in rows(history, history.log, spoken=True) if len(row) > 1]
         for start, stop in spans:
             some = {at: with_(block, level=0) for at, block in history.log.items() if start <= at[0] < stop}
             if (start, stop) in history.anew or not any(block.author for block in some.values()):
                 continue
-            some = shorter(history, some, history.target.room // 2)
-            told = tuple(f"{block.title}:\n{block.texts[block.level]}" for _, block in sorted(some.items()))
-            now = sum(self.meter.item(self.log[at].item()).tokens for at in self.log if start <= at[0] < stop)
+            some = shorter(self.meter, some, history.target.room // 2)
             nodes = tuple(self.view.nodes[start:stop])
-            yield ChapterStretch(nodes, self.meter.counter.text("\n".join(told)), max(LEAST_CHAPTER, now), told)
+            told = tuple(self._said(node, some.get((at, at + 1))) for at, node in enumerate(nodes, start))
+            tokens = self.meter.counter.text("\n".join(told))
+            now = sum(self.meter.item(self.log[at].item()).tokens for at in self.log if start <= at[0] < stop)
+            yield ChapterStretch(nodes, tokens, max(LEAST_CHAPTER, now, int(MARGIN * room)), told)
+
+    @staticmethod
+    def _said(node: Node, block: Block | None) -> str:
+        """What stands there, as a model reads it."""
+        if block is None:
+            return f"{SAYS[voice_of(node.item)]}:\n{node.item.text}"
+        return f"{block.title}:\n{block.texts[block.level]}"
 
     def _wanted(self, extent: int) -> int:
         """Tokens for blocks of so many groups."""
@@ -133,9 +146,21 @@ class LogFold:
         want, had = self._wanted(extent), self.history.log_tokens(self.log.values())
         if not self.log or (not lacking and had + want + self.stands <= self.most):
             return self.log
-        most = shortened(self.history.target, min(self.most - self.stands - want, had - lacking), want)
+        log = self.history.told_anew(self.log)
+        had = self.history.log_tokens(log.values()) if self.history.target.budget.is_small else had
+        most = self._old_room(want, had - lacking)
         all_most = most if self.history.target.budget.is_small else self.most
-        return lowered(self.history, self.history.told_anew(self.log), most, all_most)
+        return lowered(self.history, log, most, all_most)
+
+    def _old_room(self, new: int, had: int) -> int:
+        """Tokens for the blocks so far, which have so many, beside so many new ones."""
+        return shortened(self.history.target, min(self.most - self.stands - new, had), new)
+
+    def _raised(self, log: Blocks, left: int) -> Blocks:
+        """The blocks with more words again, where so many tokens are left over: a length is more than had to go."""
+        before = self.history.log
+        most = {at: with_(block, level=before[at].level if at in before else 0) for at, block in log.items()}
+        return shorter(self.meter, most, self.history.log_tokens(log.values()) + left)
 
     def _extent(self) -> int:
         """How many of the oldest groups to fold, by a first guess."""
@@ -182,8 +207,14 @@ class LogFold:
             room = self._room(log, rest)
         spans = self._spans(extent, max(LEAST_BLOCK, room))
         free = self.goal.tokens - rest - self.history.log_tokens(log.values())
+        is_small = bool(log) and self.history.target.budget.is_small
+        room = min(room, want) if is_small else room  # what new blocks leave the old ones have
         made = self.writing.written(spans, max(LEAST_BLOCK // 2, room), self.stands, free)
-        return [*changed(self.history, log, made, self.stands, self.writing.anew), *made.values()] if made else []
+        swaps = [*changed(self.history, log, made, self.stands, self.writing.anew), *made.values()] if made else []
+        if is_small and swaps and (left := self.goal.tokens - self._after(swaps).tokens) > 0:
+            log = self._raised(log, left)
+            swaps = [*changed(self.history, log, made, self.stands, self.writing.anew), *made.values()]
+        return swaps
 
     def _room(self, log: Blocks, rest: int) -> int:
         """Tokens for new blocks beside these and all that is neither."""
