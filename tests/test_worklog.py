@@ -10,6 +10,7 @@ from clew.core.items import Item
 from clew.steps.worklog.acts import act_of, command_act
 from clew.steps.worklog.changes import change, patched
 from clew.steps.worklog.choosing import LogLine, Weights, merged, ranked
+from clew.steps.worklog.log import Log
 from clew.steps.worklog.refusals import REFUSED_HEADING
 from clew.steps.worklog.requests import WorkRequest, WorkStep, requests
 from clew.steps.worklog.standing import Standing
@@ -150,6 +151,25 @@ def test_how_things_stand_survives_the_log() -> None:
     assert "Failed when last run" in again.told(2_000)
     again.add(WorkRequest("", [], [WorkStep("", [act("Bash", "exit code: 0", command="make")])]))
     assert "Failed" not in again.told(2_000)
+
+
+def test_of_the_newest_request_how_things_stand_tells_what_the_log_does_not() -> None:
+    stood = Standing()
+    stood.add(WorkRequest("Port the parser to Rust. Keep the old tests.\n- Ask Ms Vogel before you publish it.", ["1"]))
+    assert "Port the parser" in stood.told(2_000)
+    told = stood.told(2_000, "The user: Port the parser to Rust. Ask Ms Vogel before you publish it.")
+    assert told.endswith("The newest request: Keep the old tests.")
+    assert "newest request" not in stood.told(
+        2_000, "Port the parser to Rust. Keep the old tests. Ask Ms Vogel before you publish it."
+    )
+
+
+def test_what_a_client_orders_behind_the_first_task_is_in_the_log() -> None:
+    text = "Fix the crash.\n<instructions>\n# Task Instructions\nDo NOT modify the tests of the pump.\n</instructions>"
+    told = "\n".join(Log([view_of({"messages": [{"role": "user", "content": text}]}).nodes]).texts(2_000))
+    assert "The user: Fix the crash." in told
+    assert "(a program reported: " in told
+    assert "Do NOT modify the tests of the pump." in told
 
 
 def test_a_failure_that_nobody_came_back_to_is_told_for_a_dozen_commands() -> None:

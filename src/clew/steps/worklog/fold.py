@@ -196,10 +196,10 @@ class LogFold:
 
     def _plan(self, extent: int) -> list[Swap]:
         """The swaps where so many of the oldest groups become blocks."""
-        if not self._spans(extent, self.tokens):
+        if not (spans := self._spans(extent, self.tokens)):
             return []
-        gone = sum(size.tokens for size in self.sizes[:extent])
         log = self.log
+        gone = sum(self.history.tokens_of(span) for span in spans)  # what is too little for a block stays
         rest = self.size.tokens - gone - sum(self.meter.node(self.view.nodes[at]).tokens for at in self.old)
         want, room = self._wanted(extent), self._room(log, rest)
         if log and extent == len(self.free) and room < want:
@@ -251,7 +251,8 @@ class LogFold:
             else:
                 found.append((start, stop, size))
         alone = {found[-1][:2], found[-2][:2]} & by_models.keys() if len(found) > 1 else by_models
-        if len(found) > 1 and not alone and found[-1][2] < small and found[-2][1] == found[-1][0]:  # too short
+        least = max(small, 2 * self.stands)  # the last says how things stand, too
+        if len(found) > 1 and not alone and found[-1][2] < least and found[-2][1] == found[-1][0]:
             begin, _, tokens = found[-2]
             found[-2:] = [(begin, found[-1][1], tokens + found[-1][2])]
         return [(begin, end) for begin, end, tokens in found if tokens >= LEAST_BLOCK]

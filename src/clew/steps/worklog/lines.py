@@ -97,7 +97,9 @@ class Telling:
             yield from said
             yield from self._done(step, request, changed)
             for note in step.notes:
-                yield from self._paragraph("note", note, REPORTED)
+                for line in self._paragraph("note", note, REPORTED):
+                    line.voice *= WISHED if kind_of_rule(line.text) else 1
+                    yield line
 
     def _asked(self, request: WorkRequest) -> Iterator[LogLine]:
         if not request.ask:

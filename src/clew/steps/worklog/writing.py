@@ -62,7 +62,8 @@ class BlockWriter:
         helps = [history.helps(span, item) for span, item in zip(spans, items, strict=True)]
         if not all(helps):
             left = [span for span, does in zip(spans, helps, strict=True) if does]
-            return self.written(left, room, stands, free, brief) if left else {}
+            stay = sum(history.tokens_of(span) for span, does in zip(spans, helps, strict=True) if not does)
+            return self.written(left, max(0, room - stay), stands, free - stay, brief) if left else {}
         swaps: dict[Stretch, Swap] = {}
         for n, (span, item, block) in enumerate(zip(spans, items, found, strict=True)):
             chapter = chapters[n]
