@@ -166,14 +166,18 @@ def together(some: Sequence[Block], recall: str) -> Block:
 
 
 def _in_its_words(some: Sequence[Block], by_model: Sequence[Block], by_code: Block | None, recall: str) -> Block:
-    """Several blocks as one: all that models say in their fewest words, then fewer and fewer of these lines; below
-    them what code says."""
-    lines = [line for block in by_model for line in block.texts[-1].splitlines() if line.strip()]
-    texts = ["\n".join(lines)]
-    every = [LogLine("model", line, 1.0, n) for n, line in enumerate(lines)]
+    """Several blocks as one: all that models say at each length, then ever fewer lines of their fewest words; below
+    them what code says. It stands in their fewest words; in a small room it may have more again, and a model that tells
+    it anew reads all of it."""
+    most = max(len(block.texts) for block in by_model)
+    texts = list[str]()
+    for n in range(most):
+        every = [line for block in by_model for line in block.texts[min(n, len(block.texts) - 1)].splitlines()]
+        text = "\n".join(line for line in every if line.strip())
+        texts += [text] if not texts or len(text) < SHORTER * len(texts[-1]) else []
+    level = len(texts) - 1
     for share in (MERGED, MERGED * MERGED):
-        found = sorted(ranked(every, Same(), share * len(texts[0])), key=lambda one: one.line.message)
-        text = "\n".join(one.line.text for one in found)
+        text = chosen(texts[level], share)
         texts += [text] if len(text) < SHORTER * len(texts[-1]) else []
     told = [line for block in by_model for finding in block.findings[-1:] for line in finding.splitlines()]
     own = [line for line in told if not line.startswith((NOT_FOUND, BY_TOOLS))]  # of blocks that were told with it
@@ -184,11 +188,19 @@ def _in_its_words(some: Sequence[Block], by_model: Sequence[Block], by_code: Blo
         some[-1].last,
         recall,
         tuple(texts),
+        level,
         continued=some[0].continued,
         author=by_model[-1].author,
         findings=tuple(below),
         stands_for=sum(block.stands_for for block in some),
     )
+
+
+def chosen(text: str, share: float) -> str:
+    """The lines of a model's text that tell most, in such a share of it, in its order."""
+    lines = [LogLine("model", line, 1.0, n) for n, line in enumerate(text.splitlines()) if line.strip()]
+    found = sorted(ranked(lines, Same(), share * len(text)), key=lambda one: one.line.message)
+    return "\n".join(one.line.text for one in found)
 
 
 def _newest(lines: Sequence[str], most: int) -> Sequence[str]:

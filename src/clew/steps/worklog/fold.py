@@ -22,6 +22,7 @@ from clew.steps.worklog.writing import BlockWriter
 SMALL = 1_500  # tokens of originals that a block has before it ends at the next request
 WORTH = 300  # tokens that a block has, more or less: with less room there are fewer and longer ones
 RATIO = 0.15  # of what is folded: so much its blocks take, more or less
+LEAST_RATIO = 0.05  # where the room is small and older blocks would lose words for it
 LEAST_CHAPTER = 200  # tokens that a model has for one
 MARGIN = 0.85  # of the room is asked for: models write more than they are asked to
 SLACK = 0.04  # of the history that may be left empty
@@ -104,8 +105,11 @@ class LogFold:
             size = min(int(RATIO * tokens), int(MARGIN * room * tokens / max(1, gone)))
             found.append(ChapterStretch(tuple(self.view.originals(*run)), tokens, max(LEAST_CHAPTER, size)))
         new = sum(one.size for one in found)
-        had = self.history.log_tokens(with_(block, level=0) for block in self.history.log.values())
-        return [*found, *self._to_tell_anew(self._old_room(new, had) if target.budget.is_small else 0)]
+        return [*found, *self._to_tell_anew(self._old_room(new, self._at_length()))]
+
+    def _at_length(self) -> int:
+        """Tokens of the blocks so far, each at its greatest length."""
+        return self.history.log_tokens(with_(block, level=0) for block in self.history.log.values())
 
     def _to_tell_anew(self, room: int) -> Iterator[ChapterStretch]:
         """The blocks that lose words by this fold: a model makes one of them better than code can choose of its lines.
@@ -115,7 +119,7 @@ class LogFold:
         """
         history, small = self.history, self.history.target.budget.is_small
         spans = [at for at in self.log if at[1] - at[0] > 1]
-        if small and self.log != history.log:
+        if small and self._at_length() > room:
             spans = [(row[0][0], row[-1][1]) for row in rows(history, history.log, spoken=True) if len(row) > 1]
         for start, stop in spans:
             some = {at: with_(block, level=0) for at, block in history.log.items() if start <= at[0] < stop}
@@ -135,32 +139,31 @@ class LogFold:
             return f"{SAYS[voice_of(node.item)]}:\n{node.item.text}"
         return f"{block.title}:\n{block.texts[block.level]}"
 
-    def _wanted(self, extent: int) -> int:
+    def _wanted(self, extent: int, ratio: float = RATIO) -> int:
         """Tokens for blocks of so many groups."""
         told = {at: chapter for at, chapter in self.history.chapters.items() if at in self.free[:extent]}
         others = sum(size.tokens for at, size in zip(self.free, self.sizes[:extent], strict=False) if at not in told)
-        return int(RATIO * others) + sum(self.meter.counter.text(one.texts[0]) for one in told.values())
+        return int(ratio * others) + sum(self.meter.counter.text(one.texts[0]) for one in told.values())
 
     def _shortened(self, extent: int, lacking: int = 0) -> Blocks:
         """The blocks so far, in fewer words if those of so many groups more have no room beside them."""
-        want, had = self._wanted(extent), self.history.log_tokens(self.log.values())
-        if not self.log or (not lacking and had + want + self.stands <= self.most):
-            return self.log
-        log = self.history.told_anew(self.log)
-        had = self.history.log_tokens(log.values()) if self.history.target.budget.is_small else had
+        is_small = self.history.target.budget.is_small
+        log = self.history.told_anew(self.log) if is_small else self.log
+        want, had = self._wanted(extent), self.history.log_tokens(log.values())
+        if not log or (not lacking and had + want + self.stands <= self.most):
+            return log
         most = self._old_room(want, had - lacking)
-        all_most = most if self.history.target.budget.is_small else self.most
-        return lowered(self.history, log, most, all_most)
+        return lowered(self.history, self.history.told_anew(log), most, most if is_small else self.most)
 
     def _old_room(self, new: int, had: int) -> int:
         """Tokens for the blocks so far, which have so many, beside so many new ones."""
         return shortened(self.history.target, min(self.most - self.stands - new, had), new)
 
     def _raised(self, log: Blocks, left: int) -> Blocks:
-        """The blocks with more words again, where so many tokens are left over: a length is more than had to go."""
-        before = self.history.log
-        most = {at: with_(block, level=before[at].level if at in before else 0) for at, block in log.items()}
-        return shorter(self.meter, most, self.history.log_tokens(log.values()) + left)
+        """The blocks with more words again, where so many tokens are left over: a length is more than had to go, and a
+        large result for which they lost words may be gone."""
+        at_length = {at: with_(block, level=0) for at, block in log.items()}
+        return shorter(self.meter, at_length, self.history.log_tokens(log.values()) + left)
 
     def _extent(self) -> int:
         """How many of the oldest groups to fold, by a first guess."""
@@ -198,16 +201,16 @@ class LogFold:
         """The swaps where so many of the oldest groups become blocks."""
         if not (spans := self._spans(extent, self.tokens)):
             return []
-        log = self.log
+        log, is_small = self.log, bool(self.log) and self.history.target.budget.is_small
         gone = sum(self.history.tokens_of(span) for span in spans)  # what is too little for a block stays
         rest = self.size.tokens - gone - sum(self.meter.node(self.view.nodes[at]).tokens for at in self.old)
         want, room = self._wanted(extent), self._room(log, rest)
         if log and extent == len(self.free) and room < want:
+            want = max(room, self._wanted(extent, LEAST_RATIO)) if is_small else want
             log = self._shortened(extent, want - room)
             room = self._room(log, rest)
         spans = self._spans(extent, max(LEAST_BLOCK, room))
         free = self.goal.tokens - rest - self.history.log_tokens(log.values())
-        is_small = bool(log) and self.history.target.budget.is_small
         room = min(room, want) if is_small else room  # what new blocks leave the old ones have
         made = self.writing.written(spans, max(LEAST_BLOCK // 2, room), self.stands, free)
         swaps = [*changed(self.history, log, made, self.stands, self.writing.anew), *made.values()] if made else []
