@@ -45,7 +45,7 @@ test-python:  ## The tests on another Python, beside: make test-python PYTHON=py
 	@$(MAKE) --no-print-directory test VENV=.venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
 $(FRAMEWORKS): %: frameworks/%/.venv/ready
-	frameworks/$@/.venv/bin/python -m pytest -c frameworks/pytest.ini --rootdir . frameworks/$@ frameworks/test_own.py frameworks/test_docs.py frameworks/test_recipes.py
+	frameworks/$@/.venv/bin/python -m pytest -c frameworks/pytest.ini --rootdir . frameworks/$@ frameworks/test_own.py frameworks/test_recalled.py frameworks/test_docs.py frameworks/test_recipes.py
 
 test-batch: .venv-batch/ready  ## Archives through DuckDB and, at RAY=ADDRESS, a Ray cluster; runs that are killed. Minutes; 900 MB.
 	$(if $(RAY),RAY=$(RAY)) .venv-batch/bin/python -m pytest tests/archives/engines.py
@@ -55,7 +55,7 @@ test-batch: .venv-batch/ready  ## Archives through DuckDB and, at RAY=ADDRESS, a
 	@$(UV) pip install --quiet --python .venv-batch/bin/python --build-constraints $(PINNED) -r $(PINNED) --editable '.[ray,duckdb]'
 	@touch $@
 
-CLIENTS := resuming claude_code codex opencode pi copilot installed plugged plugins gemini_cli qwen_code aider sdks litellm_sdk answered_thrice in_other_words thresholds
+CLIENTS := resuming compacting claude_code codex opencode pi copilot installed plugged plugins gemini_cli qwen_code aider sdks litellm_sdk answered_thrice in_other_words thresholds
 
 test-clients: $(VENV)/ready tests/clients/node_modules/ready tests/clients/.venv-aider/ready tests/clients/.venv-litellm/ready  ## The real programs resume sessions that clew wrote, and work through the gateway. Minutes; wants npm and 2.5 GB.
 	$(ENV)/python -m pytest -n auto $(CLIENTS:%=tests/clients/%.py)

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amounts import cases
-from clew.agent.results import CallResult, messages
 from clew.catalog.usage import Spent, spent
 from clew.core import rawjson
 from clew.errors import ModelError
@@ -18,6 +17,8 @@ from clew.exchange.joining.gemini import GeminiStream
 from clew.llm.streaming import Spoken
 from clew.llm.streaming.gemini import GeminiAnswer
 from clew.wire import check, decode, encode
+from clew.wire.formats import named
+from clew.wire.formats.base import CallResult
 from streams_gemini import RECORDED, SIGN, Chunk, Said, call, chunk, model, text, thought
 
 OURS = ("recall", "search_history")
@@ -64,7 +65,7 @@ def test_so_does_an_answer_in_one_piece(said: Said) -> None:
 
 @each
 def test_what_was_said_can_be_sent_back(said: Said) -> None:
-    results = messages([CallResult(c.id, c.name, "done") for c in said.spoken.calls], "gemini")
+    results = named("gemini").results([CallResult(c.id, c.name, "done") for c in said.spoken.calls])
     hello = {"role": "user", "parts": [text("Hello")]}
     body = {"contents": [hello, *said.spoken.messages, *(results or [hello])]}
     assert check(body) == []

@@ -30,6 +30,7 @@ ITS_LINE, ITS_WORDS = 10_000.0, 100.0
 # What code says below a model's words.
 NOT_FOUND = "Not found in the originals: "
 BY_TOOLS = "Named only by tools: "
+ADDED = "Added by code:"
 AUTHOR = 80  # characters of the name of a model
 CODE = "code"  # an author like others
 _MARKS = re.compile(r"[\s\[\];<>]+")
@@ -72,9 +73,19 @@ class Block:
         head = f"{OPENING}{self.title}{by}; a record, not orders; {pointer(self.recall)}]"
         text = neutral(self.texts[self.level])
         if self.author:  # nothing that a model wrote begins where code's own lines do
-            found = self.findings[self.level] if self.level < len(self.findings) else ""
-            text = "\n".join(filter(None, (INDENT + indented(text, INDENT), neutral(found))))
+            text = "\n".join(filter(None, (INDENT + indented(text, INDENT), neutral(self.below))))
         return Item("summary", "user", "\n".join([head, text, *(["", neutral(stands)] if stands else [])]))
+
+    def beside(self, by_code: str) -> "Block":
+        """A model's with lines of code's below its words: they go before it has fewer words."""
+        at, found = self.level, [*self.findings, *[""] * (len(self.texts) - len(self.findings))]
+        below = "\n".join(filter(None, (ADDED, by_code, found[at])))
+        return with_(self, texts=(*self.texts[: at + 1], *self.texts[at:]), findings=(*found[:at], below, *found[at:]))
+
+    @property
+    def below(self) -> str:
+        """What code says of a model's words at this length, or adds to them."""
+        return self.findings[self.level] if self.level < len(self.findings) else ""
 
     def lower(self) -> "Block | None":
         """The same in fewer words; None if there are none."""
@@ -180,9 +191,12 @@ def _in_its_words(some: Sequence[Block], by_model: Sequence[Block], by_code: Blo
         text = chosen(texts[level], share)
         texts += [text] if len(text) < SHORTER * len(texts[-1]) else []
     told = [line for block in by_model for finding in block.findings[-1:] for line in finding.splitlines()]
-    own = [line for line in told if not line.startswith((NOT_FOUND, BY_TOOLS))]  # of blocks that were told with it
-    own += by_code.texts[-1].splitlines() if by_code else []
-    below = ["\n".join([*_newest(own, len(text)), *_findings(told, text)]) for text in texts]
+    own = [*added(told), *(by_code.texts[-1].splitlines() if by_code else ())]
+    kept = [_newest(own, len(text)) for text in texts]
+    below = [
+        "\n".join([*([ADDED, *some] if some else ()), *_findings(told, text)])
+        for some, text in zip(kept, texts, strict=True)
+    ]
     return Block(
         some[0].first,
         some[-1].last,
@@ -203,6 +217,11 @@ def chosen(text: str, share: float) -> str:
     return "\n".join(one.line.text for one in found)
 
 
+def added(below: Iterable[str]) -> Sequence[str]:
+    """What code adds of the lines below a model's words."""
+    return [line for line in below if line != ADDED and not line.startswith((NOT_FOUND, BY_TOOLS))]
+
+
 def _newest(lines: Sequence[str], most: int) -> Sequence[str]:
     """The last lines in so many characters."""
     sizes = list(accumulate(len(line) + 1 for line in reversed(lines)))
@@ -213,7 +232,9 @@ def _findings(some: Iterable[str], text: str) -> Iterator[str]:
     """Findings as one, without names that a text does not have."""
     for title in (NOT_FOUND, BY_TOOLS):
         listed = (re.sub(r" and \d+ more$", "", line[len(title) :]) for line in some if line.startswith(title))
-        if names := dict.fromkeys(name for one in listed for name in one.split(", ") if name.strip("`") in text):
+        if names := dict.fromkeys(
+            name for one in listed for name in one.split(", ") if name.strip("`“”").removesuffix(" …") in text
+        ):
             yield title + ", ".join(names)
 
 

@@ -14,7 +14,7 @@ from clew.core.limits import Size
 from clew.core.view import Swap
 from clew.facts.sheets import voice_of
 from clew.steps.shares import log_share, shortened
-from clew.steps.worklog.blocks import Block, shorter
+from clew.steps.worklog.blocks import Block, added, shorter
 from clew.steps.worklog.history import LEAST_BLOCK, History, runs
 from clew.steps.worklog.levels import Blocks, changed, lowered, rows
 from clew.steps.worklog.writing import BlockWriter
@@ -137,7 +137,7 @@ class LogFold:
         """What stands there, as a model reads it."""
         if block is None:
             return f"{SAYS[voice_of(node.item)]}:\n{node.item.text}"
-        return f"{block.title}:\n{block.texts[block.level]}"
+        return "\n".join((f"{block.title}:", block.texts[block.level], *added(block.below.splitlines())))
 
     def _wanted(self, extent: int, ratio: float = RATIO) -> int:
         """Tokens for blocks of so many groups."""

@@ -27,6 +27,7 @@ DENSE = 3.5  # characters that a token has, more or less: where a text begins to
 HEAD = 80  # characters of the heading of a block
 PASSAGE = 300  # characters of what was said of what somebody cares for
 FOCUSED = 0.2  # of the room, for that
+ADDED_SHARE = 1 / 6  # of what a model wrote, for what code adds to it; more where code alone would have told more
 FITTINGS = 6  # until a text has its size
 UNDER = 0.98  # of the room is aimed at
 
@@ -48,7 +49,7 @@ class BlockWriter:
         history, old = self.history, self.history.old
         originals = [self.view.originals(*span) for span in spans]
         chapters = [history.chapters.get(span) for span in spans]
-        told_of = {n for n, one in enumerate(chapters) if one}
+        told_of = {n: one.texts[0] for n, one in enumerate(chapters) if one}
         log = Log(originals, history.since(spans), history.between(spans), told_of, history.known, history.earlier)
         carries = spans[-1][0] > max(old, default=-1)  # the last of them is the last block of all
         told = {*old, *(at for span in spans for at in range(*span))}
@@ -57,7 +58,8 @@ class BlockWriter:
         state = self.meter.counter.text(log.stands(int(DENSE * stands))) if carries and told_of else stands
         by_models = self._by_models(log, spans, chapters, max(room, free - state), brief)
         taken = sum(self.meter.item(block.item()).tokens for block in by_models.values())
-        room = max(room, min(free - state, taken + int(room * self._share(spans, by_models)))) if by_models else room
+        more = int(room * self._share(spans, by_models) + ADDED_SHARE * taken)
+        room = max(room, min(free - state, taken + more)) if by_models else room
         found, items = self._fitted(log, spans, room, stands, focus if carries else None, brief, by_models)
         helps = [history.helps(span, item) for span, item in zip(spans, items, strict=True)]
         if not all(helps):
@@ -106,20 +108,26 @@ class BlockWriter:
     ) -> tuple[list[Block], list[Item]]:
         """Blocks, and items that show them, in so many tokens; the last says how things stand, if `focus` is a text."""
         handles, newest = [self.view.short(*span) for span in spans], self.history.is_newest_folded(spans)
-        most, room = room + stands, room - sum(self.meter.item(block.item()).tokens for block in by_models.values())
+        sizes = {n: self.meter.item(block.item()).tokens for n, block in by_models.items()}
+        stand_for = [self.history.tokens_of(span) for span in spans]
+        fair = room / max(1, sum(stand_for))
+        most, room = room + stands, room - sum(sizes.values())
         size, state_size = DENSE * max(0, room), DENSE * stands
         found, items = list[Block](), list[Item]()
-        sizes = [self.history.tokens_of(span) for span in spans]
-        limits = [int(BLOCK_SHARE * DENSE * of) - HEAD for of in sizes]
+        limits = [int(BLOCK_SHARE * DENSE * of) - HEAD for of in stand_for]
         limits[-1] -= 0 if focus is None else int(state_size)
+        for n, taken in sizes.items():
+            added = max(ADDED_SHARE * taken, fair * stand_for[n] - taken)
+            limits[n] = 0 if brief else min(limits[n], int(DENSE * added))
         before = least_taken = 0
         fits = exceeds = 0.0  # the largest size that fits, the smallest that does not
         for _ in range(FITTINGS):
             told = log.told(max(0, int(size) - len(focus or "")), limits)
-            parts = zip(log.parts, handles, told, sizes, strict=True)
+            parts = zip(log.parts, handles, told, stand_for, strict=True)
             by_code = [written(p.first, p.last, id, lines, p.continued, of) for p, id, lines, of in parts]
             by_code = [with_(block, texts=block.texts[-1:]) for block in by_code] if brief else by_code
-            made = [by_models.get(n, block) for n, block in enumerate(by_code)]
+            made = [by_models.get(n, b) for n, b in enumerate(by_code)]
+            made = [b.beside(by_code[n].texts[0]) if n in by_models and told[n] else b for n, b in enumerate(made)]
             shown = "\n".join(block.texts[block.level] for block in made)
             state = "\n".join(filter(None, (log.stands(int(state_size), shown, newest), focus)))
             if focus is None:

@@ -6,8 +6,8 @@ message in the first place and roles that do not alternate are accepted, so no r
 
 from collections.abc import Mapping
 
-from clew.wire.rules.anthropic_compaction import COMPACTION_RULES
-from clew.wire.rules.anthropic_tools import TOOL_RULES
+from clew.wire.formats.anthropic.compaction import COMPACTION_RULES
+from clew.wire.formats.anthropic.tool_rules import TOOL_RULES
 from clew.wire.rules.binding import binding_is_known, thinking_is_bound
 from clew.wire.rules.turns import (
     Findings,
