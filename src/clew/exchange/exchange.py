@@ -254,8 +254,11 @@ class Exchange:
         if sent.says_what_came and not isinstance(
             body, bytes
         ):  # tools alone were added: its messages stay to the letter
-            history = named(self._format).LIST
-            written = {**written, history: body[history]}
+            codec = named(self._format)
+            said = body[codec.LIST]
+            if codec.added_tools(body):  # which stand before it
+                said = [*written[codec.LIST][:1], *said[1:]]
+            written = {**written, codec.LIST: said}
         return self._line.with_body(self._request, rawjson.dumps(written))
 
     async def _hear(self, response: Any) -> HeardResponse:

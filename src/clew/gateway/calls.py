@@ -36,7 +36,8 @@ from clew.recognition.proof import taken
 from clew.recognition.side_requests import SideRequest, side_request
 from clew.steps.chapters.by_model import ByModel
 from clew.store.waiting import patience
-from clew.wire.requests import ApiCall, is_elsewhere
+from clew.wire.formats.base import ApiCall
+from clew.wire.requests import is_elsewhere
 
 
 class ModelCalls:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace as with_
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from clew.core.items import Frame, Item
 from clew.wire.formats.media import Media
@@ -20,6 +20,18 @@ class ParameterKeys(NamedTuple):
     stream: str = "stream"
     stop: str = "stop"
     holder: str = ""  # the object that has them, beside what it is in
+
+
+ApiAct = Literal["answer", "count", "compact"]
+
+
+class ApiCall(NamedTuple):
+    """What a path asks of a provider."""
+
+    format: str
+    act: ApiAct = "answer"
+    model: str = ""  # where the path says it, and not the body
+    streamed: bool | None = None  # the same
 
 
 class CallResult(NamedTuple):
@@ -40,8 +52,8 @@ class Format:
 
     parameters: ClassVar[ParameterKeys]
     model_key: ClassVar[str] = "model"
-    provider: ClassVar[str]  # as telemetry calls it
-    operation: ClassVar[str] = "chat"  # the same
+    paths: ClassVar[Mapping[str, ApiAct]] = {}  # what a path at the root of its API asks for
+    usage_keys: ClassVar[Sequence[str]] = ()  # of a report: what was read, and the sum where there is one
     counted_answer: ClassVar[Sequence[str]] = ()  # parameters that its provider adds to what it reads
     user_first: ClassVar[bool] = False  # the user has to speak first
     says_system: ClassVar[bool] = False  # system messages may stand anywhere
@@ -49,6 +61,7 @@ class Format:
     refuses_empty_results: ClassVar[bool] = False
     declares_calls: ClassVar[bool] = False  # a history with calls needs tools declared
     names_results: ClassVar[bool] = False  # a result names its tool
+    joins_results: ClassVar[bool] = False  # one message has all results
     least_limit: ClassVar[int | None] = None  # tokens of an answer where nobody named any: it wants a number
     warmest: ClassVar[float | None] = None  # the temperature that is too much
     mark: ClassVar[Block | None] = None  # how the end of a cached prefix is marked
@@ -113,6 +126,10 @@ class Format:
         """The tools that stand before the history itself."""
         return []
 
+    def declaring(self, tools: list[Any]) -> Block:
+        """What a body has where it declares these tools, which are in this format already."""
+        return {"tools": tools}
+
     def with_tools(self, body: Mapping[str, Any], tools: list[ToolDeclaration]) -> Block:
         """The body with these tools after its own."""
         return {**body, "tools": [*(body.get("tools") or ()), *self.write_tools(tools, Choice())["tools"]]}
@@ -176,6 +193,28 @@ class Format:
     def asked(self, text: str, shown: Sequence[Block]) -> Block:
         """What a user typed, as a message, with what is shown beside it."""
         return {"role": "user", "content": [{"type": "text", "text": text}, *shown] if shown else text}
+
+    # What a server says.
+
+    def read_request(self, path: str) -> ApiCall | None:
+        """What a path at the root of a provider's API asks for; None: nothing of this kind."""
+        return ApiCall(self.NAME, self.paths[path]) if path in self.paths else None
+
+    def read_request_below(self, path: str) -> ApiCall | None:
+        """The same where a base URL may have a path of its own."""
+        return next((ApiCall(self.NAME, act) for known, act in self.paths.items() if path.endswith(known)), None)
+
+    def counted(self, tokens: int) -> Block:
+        """The answer to a request that only counts."""
+        return {"input_tokens": tokens}
+
+    def error(self, status: int, message: str, code: str | None = None) -> Block:
+        """What a client is told that something is wrong."""
+        kind = _OPENAI_KINDS.get(status, "server_error" if status >= 500 else "invalid_request_error")
+        return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+
+_OPENAI_KINDS = {401: "invalid_request_error", 429: "rate_limit_exceeded"}
 
 
 def texts(parts: Sequence[str | Block], text: Block) -> list[Block]:

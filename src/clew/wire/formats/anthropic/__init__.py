@@ -1,16 +1,27 @@
 """Anthropic's Messages."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from clew.core.items import Item
 from clew.wire.formats.anthropic import codec, media, tools
 from clew.wire.formats.anthropic.codec import LIST, NAME
 from clew.wire.formats.anthropic.rules import RULES
-from clew.wire.formats.base import CallResult, Format, ParameterKeys, is_seen, texts, with_block, with_wire
+from clew.wire.formats.base import ApiAct, CallResult, Format, ParameterKeys, is_seen, texts, with_block, with_wire
 from clew.wire.formats.plain import Block
 
 __all__ = ["LIST", "NAME", "Anthropic"]
+
+ERROR_KINDS = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    408: "timeout_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+    504: "timeout_error",
+}
 
 
 class Anthropic(Format):
@@ -22,9 +33,10 @@ class Anthropic(Format):
     read_choice, write_tools = staticmethod(tools.read_choice), staticmethod(tools.write_tools)
     read_media, write_media = staticmethod(media.read_media), staticmethod(media.write_media)
     parameters = ParameterKeys("max_tokens", stop="stop_sequences")
-    provider = "anthropic"
+    paths: ClassVar[Mapping[str, ApiAct]] = {"/v1/messages": "answer", "/v1/messages/count_tokens": "count"}
+    usage_keys = ("input_tokens",)
     counted_answer = ("max_tokens",)
-    refuses_empty_text = declares_calls = keeps_marks = True
+    refuses_empty_text = declares_calls = joins_results = keeps_marks = True
     least_limit = 8192
     warmest = 1
     mark: ClassVar[Block] = {"type": "ephemeral"}
@@ -47,3 +59,7 @@ class Anthropic(Format):
             for r in results
         ]
         return [{"role": "user", "content": blocks}] if blocks else []
+
+    def error(self, status: int, message: str, code: str | None = None) -> Block:
+        kind = ERROR_KINDS.get(status, "api_error" if status >= 500 else "invalid_request_error")
+        return {"type": "error", "error": {"type": kind, "message": message}}

@@ -25,13 +25,15 @@ class Bedrock(Format):
     read_media, write_media = staticmethod(media.read_media), staticmethod(media.write_media)
     parameters = ParameterKeys("maxTokens", "temperature", "topP", "", "stopSequences", "inferenceConfig")
     model_key = "modelId"
-    provider = "aws.bedrock"
-    user_first = refuses_empty_text = refuses_empty_results = declares_calls = keeps_marks = True
+    user_first = refuses_empty_text = refuses_empty_results = declares_calls = joins_results = keeps_marks = True
     warmest = 1
     mark: ClassVar[Block] = {"cachePoint": {"type": "default"}}
 
     def system(self, text: str) -> Block:
         return {"system": [{"text": text}]}
+
+    def declaring(self, tools: list[Any]) -> Block:
+        return {"toolConfig": {"tools": tools}}
 
     def with_tools(self, body: Mapping[str, Any], tools: list[ToolDeclaration]) -> Block:
         config, new = body.get("toolConfig") or {}, self.write_tools(tools, Choice())["toolConfig"]

@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace as with_
 from typing import Any
+from urllib.parse import unquote
 
 from clew.core import rawjson
 from clew.core.items import Item
-from clew.wire.formats.base import CallResult, Format, ParameterKeys, is_seen, with_wire
+from clew.wire.formats.base import ApiAct, ApiCall, CallResult, Format, ParameterKeys, is_seen, with_wire
 from clew.wire.formats.gemini import codec, media, tools
 from clew.wire.formats.gemini.codec import LIST, NAME, RESPONSE, id_of, identified
 from clew.wire.formats.gemini.rules import RULES
@@ -21,6 +22,17 @@ __all__ = ["LIST", "NAME", "Gemini", "id_of", "identified"]
 # (ai.google.dev/gemini-api/docs/thought-signatures, under FAQs; the same on Vertex AI)
 UNSIGNED = "skip_thought_signature_validator"
 OLD_GEMINI = re.compile(r"gemini-[12]\b")  # sees no pictures inside results
+ACTS = re.compile(r"/models/([^/:]+):(generateContent|streamGenerateContent|countTokens)$")
+ROOTS = ("/v1", "/v1beta", "/v1alpha")
+STATUSES = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
 
 
 class Gemini(Format):
@@ -33,8 +45,8 @@ class Gemini(Format):
     read_media, write_media = staticmethod(media.read_media), staticmethod(media.write_media)
     plain_schema = staticmethod(tools.lowered)
     parameters = ParameterKeys("maxOutputTokens", "temperature", "topP", "", "stopSequences", "generationConfig")
-    provider, operation = "gcp.gen_ai", "generate_content"
-    user_first = refuses_empty_text = names_results = True
+    usage_keys = ("promptTokenCount", "totalTokenCount")
+    user_first = refuses_empty_text = names_results = joins_results = True
 
     def system(self, text: str) -> Block:
         return {"systemInstruction": {"parts": [{"text": text}]}}
@@ -81,6 +93,26 @@ class Gemini(Format):
 
     def asked(self, text: str, shown: Sequence[Block]) -> Block:
         return {"role": "user", "parts": [{"text": text}, *shown]}
+
+    def read_request(self, path: str) -> ApiCall | None:
+        """The path names the model, too."""
+        found = ACTS.search(path)
+        return _call(found) if found and path[: found.start()] in ROOTS else None
+
+    def read_request_below(self, path: str) -> ApiCall | None:
+        return _call(found) if (found := ACTS.search(path)) else None
+
+    def counted(self, tokens: int) -> Block:
+        return {"totalTokens": tokens}
+
+    def error(self, status: int, message: str, code: str | None = None) -> Block:
+        kind = STATUSES.get(status, "INTERNAL" if status >= 500 else "FAILED_PRECONDITION")
+        return {"error": {"code": status, "message": message, "status": kind}}
+
+
+def _call(found: re.Match[str]) -> ApiCall:
+    act: ApiAct = "count" if found[2] == "countTokens" else "answer"
+    return ApiCall(NAME, act, unquote(found[1]), found[2] == "streamGenerateContent")
 
 
 def _inner(result: Item) -> Mapping[str, Any]:

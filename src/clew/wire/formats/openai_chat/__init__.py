@@ -1,10 +1,10 @@
 """OpenAI's Chat Completions, which most others speak, too."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from clew.core.items import Frame
-from clew.wire.formats.base import CallResult, Format, ParameterKeys
+from clew.wire.formats.base import ApiAct, ApiCall, CallResult, Format, ParameterKeys
 from clew.wire.formats.media import Media
 from clew.wire.formats.openai_chat import codec, media, tools
 from clew.wire.formats.openai_chat.codec import LIST, NAME, REASONING
@@ -23,7 +23,8 @@ class OpenAIChat(Format):
     read_choice, write_tools = staticmethod(tools.read_choice), staticmethod(tools.write_tools)
     read_media, write_media = staticmethod(media.read_media), staticmethod(media.write_media)
     parameters = ParameterKeys("max_completion_tokens")
-    provider = "openai"
+    paths: ClassVar[Mapping[str, ApiAct]] = {"/v1/chat/completions": "answer"}
+    usage_keys = ("prompt_tokens", "total_tokens")
     counted_answer = ("max_completion_tokens", "max_tokens")
     says_system = keeps_marks = True
 
@@ -42,6 +43,10 @@ class OpenAIChat(Format):
 
     def shown(self, media: Media) -> Block | None:
         return None
+
+    def read_request_below(self, path: str) -> ApiCall | None:
+        """Such a URL need not end with a version."""
+        return ApiCall(NAME) if path.endswith("/chat/completions") else None
 
     def results(self, results: Sequence[CallResult]) -> list[Block]:
         return [{"role": "tool", "tool_call_id": r.id, "content": r.text} for r in results]

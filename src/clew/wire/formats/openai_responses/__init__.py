@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from clew.core.items import Item
-from clew.wire.formats.base import CallResult, Format, ParameterKeys, is_seen, texts, with_wire
+from clew.wire.formats.base import ApiAct, ApiCall, CallResult, Format, ParameterKeys, is_seen, texts, with_wire
 from clew.wire.formats.openai_chat.media import read_media
 from clew.wire.formats.openai_chat.tools import read_choice
 from clew.wire.formats.openai_responses import codec
@@ -27,7 +27,12 @@ class OpenAIResponses(Format):
     read_choice, write_tools = staticmethod(read_choice), staticmethod(write_tools)
     read_media, write_media = staticmethod(read_media), staticmethod(write_media)
     parameters = ParameterKeys("max_output_tokens", stop="")
-    provider = "openai"
+    paths: ClassVar[Mapping[str, ApiAct]] = {
+        "/v1/responses": "answer",
+        "/v1/responses/input_tokens": "count",
+        "/v1/responses/compact": "compact",
+    }
+    usage_keys = ("input_tokens", "total_tokens")
     says_system = True
     fixed: ClassVar[Mapping[str, Any]] = {"store": False}  # no other format has it kept unasked
 
@@ -63,6 +68,14 @@ class OpenAIResponses(Format):
         if messages and messages[-1].get("type") == "compaction_trigger":
             return messages
         return super().with_tail(messages, text)
+
+    def read_request_below(self, path: str) -> ApiCall | None:
+        """Such a URL need not end with a version."""
+        found = (act for known, act in self.paths.items() if path.endswith(known.removeprefix("/v1")))
+        return next((ApiCall(NAME, act) for act in found), None)
+
+    def counted(self, tokens: int) -> Block:
+        return {"object": "response.input_tokens", "input_tokens": tokens}
 
     def results(self, results: Sequence[CallResult]) -> list[Block]:
         return [{"type": "function_call_output", "call_id": r.id, "output": r.text} for r in results]
