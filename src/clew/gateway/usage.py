@@ -8,8 +8,8 @@ from clew.core import rawjson
 from clew.errors import BadRequest
 from clew.exchange.transport import Chunks
 from clew.gateway.http import GatewayReply
-from clew.llm.streaming.events import Events, read
 from clew.wire.formats import named
+from clew.wire.streams.events import Events, read
 
 Block = dict[str, Any]
 

@@ -1,14 +1,17 @@
 """What a wire format is: a body to frame and items and back, and all in which its provider differs from others."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace as with_
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from clew.core.items import Frame, Item
+from clew.errors import BadRequest
 from clew.wire.formats.media import Media
 from clew.wire.formats.plain import Block
 from clew.wire.formats.tools import Choice, ToolDeclaration
 from clew.wire.rules.turns import Rule
+from clew.wire.streams.building import AnswerBuilder
+from clew.wire.streams.joined import IsOurs, JoinedStream
 
 
 class ParameterKeys(NamedTuple):
@@ -212,6 +215,18 @@ class Format:
         """What a client is told that something is wrong."""
         kind = _OPENAI_KINDS.get(status, "server_error" if status >= 500 else "invalid_request_error")
         return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+    def answer(self) -> AnswerBuilder:
+        """What puts an answer together."""
+        raise BadRequest(f"answers in the format {self.NAME} are not read here")
+
+    def joined(self, is_ours: IsOurs) -> JoinedStream:
+        """One stream for a caller, out of several answers."""
+        raise BadRequest(f"answers in the format {self.NAME} are not read here")
+
+    def without(self, answer: Any, calls: Container[str], left: bool) -> Any:
+        """A whole answer without some of its calls; `left` says whether there are others in it."""
+        raise BadRequest(f"answers in the format {self.NAME} are not read here")
 
 
 _OPENAI_KINDS = {401: "invalid_request_error", 429: "rate_limit_exceeded"}

@@ -1,11 +1,13 @@
 """Anthropic's Messages."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, ClassVar
 
 from clew.core.items import Item
 from clew.wire.formats.anthropic import codec, media, tools
+from clew.wire.formats.anthropic.answers import MessagesAnswer
 from clew.wire.formats.anthropic.codec import LIST, NAME
+from clew.wire.formats.anthropic.joining import MessagesStream
 from clew.wire.formats.anthropic.rules import RULES
 from clew.wire.formats.base import ApiAct, CallResult, Format, ParameterKeys, is_seen, texts, with_block, with_wire
 from clew.wire.formats.plain import Block
@@ -28,6 +30,7 @@ class Anthropic(Format):
     """Results are blocks of the user's."""
 
     NAME, LIST, RULES = NAME, LIST, RULES
+    answer, joined = staticmethod(MessagesAnswer), staticmethod(MessagesStream)
     split, join = staticmethod(codec.split), staticmethod(codec.join)
     read, write = staticmethod(codec.read), staticmethod(codec.write)
     read_choice, write_tools = staticmethod(tools.read_choice), staticmethod(tools.write_tools)
@@ -63,3 +66,9 @@ class Anthropic(Format):
     def error(self, status: int, message: str, code: str | None = None) -> Block:
         kind = ERROR_KINDS.get(status, "api_error" if status >= 500 else "invalid_request_error")
         return {"type": "error", "error": {"type": kind, "message": message}}
+
+    def without(self, answer: Any, calls: Container[str], left: bool) -> Any:
+        answer["content"] = [block for block in answer.get("content") or () if block.get("id") not in calls]
+        if not left and answer.get("stop_reason"):  # who has nothing to call has ended
+            answer["stop_reason"] = "end_turn"
+        return answer

@@ -1,7 +1,7 @@
 """Google's generateContent."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace as with_
 from typing import Any
 from urllib.parse import unquote
@@ -10,7 +10,10 @@ from clew.core import rawjson
 from clew.core.items import Item
 from clew.wire.formats.base import ApiAct, ApiCall, CallResult, Format, ParameterKeys, is_seen, with_wire
 from clew.wire.formats.gemini import codec, media, tools
+from clew.wire.formats.gemini.answers import GeminiAnswer
+from clew.wire.formats.gemini.calls import without
 from clew.wire.formats.gemini.codec import LIST, NAME, RESPONSE, id_of, identified
+from clew.wire.formats.gemini.joining import GeminiStream
 from clew.wire.formats.gemini.rules import RULES
 from clew.wire.formats.media import Media
 from clew.wire.formats.plain import Block
@@ -39,6 +42,7 @@ class Gemini(Format):
     """Contents with parts; results must stand by themselves, and name their tools."""
 
     NAME, LIST, RULES = NAME, LIST, RULES
+    answer, joined = staticmethod(GeminiAnswer), staticmethod(GeminiStream)
     split, join = staticmethod(codec.split), staticmethod(codec.join)
     read, write = staticmethod(codec.read), staticmethod(codec.write)
     read_choice, write_tools = staticmethod(tools.read_choice), staticmethod(tools.write_tools)
@@ -108,6 +112,9 @@ class Gemini(Format):
     def error(self, status: int, message: str, code: str | None = None) -> Block:
         kind = STATUSES.get(status, "INTERNAL" if status >= 500 else "FAILED_PRECONDITION")
         return {"error": {"code": status, "message": message, "status": kind}}
+
+    def without(self, answer: Any, calls: Container[str], left: bool) -> Any:
+        return without(answer, calls)
 
 
 def _call(found: re.Match[str]) -> ApiCall:

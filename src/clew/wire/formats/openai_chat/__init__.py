@@ -1,13 +1,15 @@
 """OpenAI's Chat Completions, which most others speak, too."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, ClassVar
 
 from clew.core.items import Frame
 from clew.wire.formats.base import ApiAct, ApiCall, CallResult, Format, ParameterKeys
 from clew.wire.formats.media import Media
 from clew.wire.formats.openai_chat import codec, media, tools
+from clew.wire.formats.openai_chat.answers import ChatAnswer
 from clew.wire.formats.openai_chat.codec import LIST, NAME, REASONING
+from clew.wire.formats.openai_chat.joining import ChatStream
 from clew.wire.formats.openai_chat.rules import RULES
 from clew.wire.formats.plain import Block
 
@@ -18,6 +20,7 @@ class OpenAIChat(Format):
     """System messages and results are messages; a result is words."""
 
     NAME, LIST, RULES = NAME, LIST, RULES
+    answer, joined = staticmethod(ChatAnswer), staticmethod(ChatStream)
     split, join = staticmethod(codec.split), staticmethod(codec.join)
     read, write = staticmethod(codec.read), staticmethod(codec.write)
     read_choice, write_tools = staticmethod(tools.read_choice), staticmethod(tools.write_tools)
@@ -50,3 +53,12 @@ class OpenAIChat(Format):
 
     def results(self, results: Sequence[CallResult]) -> list[Block]:
         return [{"role": "tool", "tool_call_id": r.id, "content": r.text} for r in results]
+
+    def without(self, answer: Any, calls: Container[str], left: bool) -> Any:
+        for choice in answer.get("choices") or ():
+            message = {key: value for key, value in choice["message"].items() if key != "tool_calls"}
+            kept = [call for call in choice["message"].get("tool_calls") or () if call.get("id") not in calls]
+            choice["message"] = message | ({"tool_calls": kept} if kept else {})
+            if not left and choice.get("finish_reason"):  # who has nothing to call has ended
+                choice["finish_reason"] = "stop"
+        return answer

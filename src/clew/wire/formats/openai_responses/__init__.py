@@ -1,6 +1,6 @@
 """OpenAI's Responses."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, ClassVar
 
 from clew.core.items import Item
@@ -8,7 +8,9 @@ from clew.wire.formats.base import ApiAct, ApiCall, CallResult, Format, Paramete
 from clew.wire.formats.openai_chat.media import read_media
 from clew.wire.formats.openai_chat.tools import read_choice
 from clew.wire.formats.openai_responses import codec
+from clew.wire.formats.openai_responses.answers import ResponsesAnswer
 from clew.wire.formats.openai_responses.codec import LIST, NAME
+from clew.wire.formats.openai_responses.joining import ResponsesStream
 from clew.wire.formats.openai_responses.media import write_media
 from clew.wire.formats.openai_responses.rules import RULES
 from clew.wire.formats.openai_responses.tools import write_tools
@@ -22,6 +24,7 @@ class OpenAIResponses(Format):
     """Items and not messages; its provider keeps what it is sent unless it is told not to."""
 
     NAME, LIST, RULES = NAME, LIST, RULES
+    answer, joined = staticmethod(ResponsesAnswer), staticmethod(ResponsesStream)
     split, join = staticmethod(codec.split), staticmethod(codec.join)
     read, write = staticmethod(codec.read), staticmethod(codec.write)
     read_choice, write_tools = staticmethod(read_choice), staticmethod(write_tools)
@@ -85,3 +88,7 @@ class OpenAIResponses(Format):
 
     def asked(self, text: str, shown: Sequence[Block]) -> Block:
         return {"role": "user", "content": [{"type": "input_text", "text": text}, *shown] if shown else text}
+
+    def without(self, answer: Any, calls: Container[str], left: bool) -> Any:
+        output = answer.get("output") or ()
+        return {**answer, "output": [item for item in output if item.get("call_id", item.get("id")) not in calls]}

@@ -1,8 +1,8 @@
 """What an agent hears of a model: pieces as they come, and at the end what was said."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 from uuid import uuid4
 
 from clew.core import rawjson
@@ -58,31 +58,6 @@ class Spoken:
 
 
 Piece = Text | Thought | Called | Spoken
-
-
-class Speaker(Protocol):
-    """A model that an agent talks to."""
-
-    @property
-    def name(self) -> str:
-        """The model's, as the catalog knows it."""
-
-    @property
-    def format(self) -> str:
-        """The wire format of its requests."""
-
-    @property
-    def window(self) -> int | None:
-        """The tokens that it can read, where it knows that for sure or somebody said so."""
-
-    @property
-    def address(self) -> str | None:
-        """Where its server is, if somebody said where: it may be asked for the window."""
-
-    def speak(self, body: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
-        """Send exactly this body, streamed; `Spoken` is the last piece, and closing early hangs up."""
-
-    async def close(self) -> None: ...
 
 
 class BrokenOff(ModelError):

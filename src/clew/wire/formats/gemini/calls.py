@@ -5,7 +5,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any
 
 from clew.core import rawjson
-from clew.wire.formats.gemini import id_of
+from clew.wire.formats.gemini.codec import id_of
 from clew.wire.formats.plain import Block
 
 THOUGHT_SIGNATURE = "thoughtSignature"
@@ -63,7 +63,7 @@ def parts_of(candidate: Block) -> list[Block]:
     return parts
 
 
-def without(answer: Block | list[Block], calls: Container[str]) -> bytes:
+def without(answer: Block | list[Block], calls: Container[str]) -> Block | list[Block]:
     """A whole answer, or the chunks of one, without some of its calls."""
     seen: Tally[str] = Tally()
     taker = CallTaker(lambda call: id_of(call, seen) in calls)
@@ -72,4 +72,4 @@ def without(answer: Block | list[Block], calls: Container[str]) -> bytes:
             candidate if candidate.get("index") else with_parts(candidate, taker.kept(parts_of(candidate)))
             for candidate in chunk.get("candidates") or ()
         ]
-    return rawjson.dumps(answer)
+    return answer

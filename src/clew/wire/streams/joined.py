@@ -1,14 +1,38 @@
 """Several answers of a provider as one stream: all goes out as it comes, but for calls of clew's tools and the end."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from clew.core import rawjson
 from clew.errors import BadRequest
-from clew.exchange.answers import HeardEvent
 from clew.wire.formats.plain import Block
+from clew.wire.streams.pieces import Called
 
 IsOurs = Callable[[str], bool]
+# Events that come before a provider looked at what it was sent.
+OPENINGS = frozenset({"response.created", "response.queued", "response.in_progress", "message_start", "ping"})
+
+
+class HeardEvent(NamedTuple):
+    """One event of a stream, as it came and as it is read."""
+
+    raw: bytes
+    said: Block | None  # none: it tells of an error, or cannot be read; empty: the stream says that it is over
+    called: Sequence[Called] = ()  # whose call each fragment in it is
+
+
+def unoffered(response: Block, is_ours: Callable[[str], bool]) -> Block:
+    """A response of OpenAI's whose list of tools has none that its caller did not send; the same if it has none."""
+    tools = response.get("tools")
+    if not isinstance(tools, list):
+        return response
+    kept = [tool for tool in tools if not _is_offer(tool, is_ours)]
+    return {**response, "tools": kept} if len(kept) < len(tools) else response
+
+
+def _is_offer(tool: Any, is_ours: Callable[[str], bool]) -> bool:
+    return isinstance(tool, Mapping) and tool.get("type") == "function" and is_ours(str(tool.get("name")))
 
 
 class JoinedStream(ABC):

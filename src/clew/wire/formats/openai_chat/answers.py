@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from clew.core import rawjson
-from clew.llm.streaming import pieces
-from clew.llm.streaming.faults import failure
-from clew.llm.streaming.pieces import AnswerMessage, Called, Piece, Spoken, StopReason, Text, Thought, ToolCall
-from clew.llm.streaming.tags import Tagged
-from clew.wire.formats.openai_chat import REASONING
+from clew.wire.formats.openai_chat.codec import REASONING
+from clew.wire.formats.openai_chat.tags import Tagged
 from clew.wire.formats.plain import text_of
+from clew.wire.streams import pieces
+from clew.wire.streams.faults import failure
+from clew.wire.streams.pieces import AnswerMessage, Called, Piece, Spoken, StopReason, Text, Thought, ToolCall
 
 Fragment = Mapping[str, Any]
 

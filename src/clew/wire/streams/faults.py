@@ -5,7 +5,6 @@ from typing import Any
 
 from clew.core import rawjson
 from clew.errors import Fault, ModelError
-from clew.llm.remote import fault_of
 from clew.wire.overflow import overflow
 
 _LONG = 2_000  # characters of what it says
@@ -42,3 +41,16 @@ def _fault(error: Mapping[str, Any]) -> Fault:
     if overflow(error):
         return "overflow"
     return _KINDS.get(str(code)) or _KINDS.get(str(error.get("type"))) or "refused"
+
+
+def fault_of(status: int, error: BaseException | Mapping[str, Any] | str) -> Fault:
+    """The kind of fault that a status and what was said with it are."""
+    if status in (401, 403):
+        return "auth"
+    if overflow(error):  # before the status: servers say it with 400, 413 and 500
+        return "overflow"
+    if status == 408:
+        return "timeout"
+    if "insufficient_quota" in str(error):  # OpenAI says it with 429, too; no waiting helps
+        return "refused"
+    return "busy" if status == 429 or status >= 500 else "refused"

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from clew.core import rawjson
-from clew.llm.streaming import pieces
-from clew.llm.streaming.faults import failure
-from clew.llm.streaming.pieces import AnswerMessage, Called, Piece, Spoken, StopReason, Text, Thought, ToolCall
+from clew.wire.streams import pieces
+from clew.wire.streams.faults import failure
+from clew.wire.streams.pieces import AnswerMessage, Called, Piece, Spoken, StopReason, Text, Thought, ToolCall
 
 ResponsesEvent = Mapping[str, Any]
 

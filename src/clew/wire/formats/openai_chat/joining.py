@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable
 
-from clew.exchange.answers import HeardEvent
-from clew.exchange.joining.joined import IsOurs, JoinedStream
-from clew.llm.streaming.pieces import Called
 from clew.wire.formats.plain import Block
+from clew.wire.streams.joined import HeardEvent, IsOurs, JoinedStream
+from clew.wire.streams.pieces import Called
 
 GAP = "\n\n"  # between the texts of two answers: there are no blocks
 

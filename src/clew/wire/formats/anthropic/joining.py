@@ -1,8 +1,7 @@
 """Streams of Anthropic's Messages as one."""
 
-from clew.exchange.answers import OPENINGS, HeardEvent
-from clew.exchange.joining.joined import IsOurs, JoinedStream
 from clew.wire.formats.plain import Block
+from clew.wire.streams.joined import OPENINGS, HeardEvent, IsOurs, JoinedStream
 
 
 class MessagesStream(JoinedStream):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from clew.llm.streaming.pieces import Text, Thought
+from clew.wire.streams.pieces import Text, Thought
 
 _OPEN, _CLOSE = "<think>", "</think>"
 

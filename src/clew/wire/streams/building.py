@@ -5,7 +5,7 @@ from contextlib import aclosing
 from typing import Any, Protocol
 
 from clew.errors import ModelError
-from clew.llm.streaming.pieces import BrokenOff, Piece, Spoken
+from clew.wire.streams.pieces import BrokenOff, Piece, Spoken
 
 MISSHAPEN = (AttributeError, IndexError, KeyError, TypeError)  # what reading an answer of no known shape ends in
 

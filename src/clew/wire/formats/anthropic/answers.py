@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from clew.core import rawjson
-from clew.llm.streaming import pieces
-from clew.llm.streaming.faults import failure
-from clew.llm.streaming.pieces import AnswerMessage, Called, Piece, Spoken, StopReason, Text, Thought, ToolCall
+from clew.wire.streams import pieces
+from clew.wire.streams.faults import failure
+from clew.wire.streams.pieces import AnswerMessage, Called, Piece, Spoken, StopReason, Text, Thought, ToolCall
 
 MessagesEvent = Mapping[str, Any]
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from clew.core import rawjson
-from clew.llm.streaming import pieces
-from clew.llm.streaming.faults import failure
-from clew.llm.streaming.pieces import AnswerMessage, Called, Piece, Spoken, StopReason, Text, Thought, ToolCall
-from clew.wire.formats.gemini import id_of
+from clew.wire.formats.gemini.codec import id_of
+from clew.wire.streams import pieces
+from clew.wire.streams.faults import failure
+from clew.wire.streams.pieces import AnswerMessage, Called, Piece, Spoken, StopReason, Text, Thought, ToolCall
 
 GeminiChunk = Mapping[str, Any]
 

@@ -4,11 +4,10 @@ from typing import Any
 
 from clew.core import rawjson
 from clew.errors import BadRequest
-from clew.exchange.answers import HeardEvent
-from clew.exchange.gemini import CallTaker, parts_of, with_parts
-from clew.exchange.joining.chat import GAP
-from clew.exchange.joining.joined import IsOurs, JoinedStream
+from clew.wire.formats.gemini.calls import CallTaker, parts_of, with_parts
+from clew.wire.formats.openai_chat.joining import GAP
 from clew.wire.formats.plain import Block
+from clew.wire.streams.joined import HeardEvent, IsOurs, JoinedStream
 
 _END_KEYS = ("finishReason", "finishMessage")
 
