@@ -55,7 +55,7 @@ test-batch: .venv-batch/ready  ## Archives through DuckDB and, at RAY=ADDRESS, a
 	@$(UV) pip install --quiet --python .venv-batch/bin/python --build-constraints $(PINNED) -r $(PINNED) --editable '.[ray,duckdb]'
 	@touch $@
 
-CLIENTS := resuming compacting plugin_tree claude_code codex opencode pi copilot installed plugged plugins gemini_cli qwen_code aider sdks litellm_sdk answered_thrice in_other_words thresholds
+CLIENTS := resuming compacting marketplaces claude_code codex opencode pi copilot installed plugged plugins gemini_cli qwen_code aider sdks litellm_sdk answered_thrice in_other_words thresholds
 
 test-clients: $(VENV)/ready tests/clients/node_modules/ready tests/clients/.venv-aider/ready tests/clients/.venv-litellm/ready  ## The real programs resume sessions that clew wrote, and work through the gateway. Minutes; wants npm and 2.5 GB. NEWEST=1 takes their newest releases, and says what broke.
 	$(if $(NEWEST),$(ENV)/python scripts/newest_clients.py $(CLIENTS),$(ENV)/python -m pytest -n auto $(CLIENTS:%=tests/clients/%.py))
