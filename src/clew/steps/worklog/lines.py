@@ -288,5 +288,5 @@ def corrected(lines: Sequence[LogLine]) -> None:
 
 
 CORRECTED: Sequence[Who] = ("user", "said", "sent", "act")
-RARE = 4  # lines with a word: with more of them it names nothing
+RARE = 24  # lines with a word: with more of them it names nothing
 ALIKE = 0.6  # of the rare words of a line, in another about the same

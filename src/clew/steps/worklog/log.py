@@ -94,9 +94,12 @@ class Log:
                 found[n].append(one)
                 taken[n] += cost
                 left -= cost
-        for part, chosen in zip(self.parts, found, strict=True):
+        told = {id(one.line) for chosen in found for one in chosen}
+        for part, chosen in zip(self.parts, found, strict=True):  # no old value without the new one
+            chosen[:] = [one for one in chosen if one.line.follow is None or id(one.line.follow) in told]
             if not chosen and part.lines:  # no block is a mere heading
-                chosen.append(Ranked(0.0, min(part.lines, key=lambda line: line.cost / line.voice)))
+                holds = [line for line in part.lines if line.follow is None] or part.lines
+                chosen.append(Ranked(0.0, min(holds, key=lambda line: line.cost / line.voice)))
         return found
 
     def texts(self, size: int) -> list[str]:
