@@ -68,8 +68,7 @@ class Log:
             for part in self.parts:
                 part.requests = newest_requests(part.requests, MESSAGES_TOLD // len(parts))
         looked_at = [n for nodes in parts for n in newest(nodes, ITEMS_READ // len(parts), FOLD_READ // len(parts))]
-        works = any(step.acts for r in every for step in r.steps)
-        telling = Telling(UsedLater(looked_at), self.standing.root, works)
+        telling = Telling(UsedLater(looked_at), self.standing.root)
         for n, part in enumerate(self.parts):
             found = [line for request in part.requests for line in telling.lines(request)]
             part.lines = merged(found) if n not in written else []
