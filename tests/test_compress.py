@@ -118,7 +118,10 @@ def test_a_real_conversation_fits_a_tenth() -> None:
 def _ported(turns: int, seed: int) -> list[dict[str, Any]]:
     """A session with many rules, so that how things stand takes its whole share."""
     dice = random.Random(seed)
-    said = [{"role": "user", "content": "Port the themes of every selector."}, {"role": "assistant", "content": "Yes."}]
+    said: list[dict[str, object]] = [
+        {"role": "user", "content": "Port the themes of every selector."},
+        {"role": "assistant", "content": "Yes."},
+    ]
     for n in range(turns):
         rule = (
             f"Never use the colour {dice.randrange(10**6)} in part{n}.ts, always ask Ms Vogel {n} before you edit it."

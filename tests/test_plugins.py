@@ -398,3 +398,83 @@ def test_crush_is_told_how_full_the_window_is_once_it_matters(tmp_path: Path) ->
     assert told_before_tool({**event, "session_id": "new"}) == ""
     assert told_before_tool({**event, "session_id": "unknown"}) == ""
     assert told_before_tool({**event, "cwd": "/", "session_id": "full"}) == ""
+
+
+# --- Claude Code ------------------------------------------------------------------------------------------------------
+
+
+def row(role: str, text: str = "", **more: Any) -> dict[str, Any]:
+    return {"role": role, "text": text, "toolUses": [], **more}
+
+
+def claude_history(turns: int) -> list[dict[str, Any]]:
+    out = [row("user", "count amber", handle="h")]
+    for n in range(turns):
+        call = {"tool_use_id": f"c{n}", "tool": "Bash", "input": {"command": f"echo fact-{n}"}}
+        result = {"tool_use_id": f"c{n}", "text": f"fact-{n}\n{LINES}", "isError": False}
+        out += [row("assistant", toolUses=[call], handle=f"a{n}"), row("user", toolResults=[result], handle=f"r{n}")]
+    return [*out, row("assistant", "Done.", handle="d")]
+
+
+def rows(told: dict[str, Any], own: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What a session goes on with, as its client has it then: all are new ones."""
+    found = [own[one] if isinstance(one, int) else one for one in told["messages"]]
+    return [{key: value for key, value in one.items() if key != "handle"} for one in found]
+
+
+@pytest.mark.parametrize("client", ["one process", "a process an answer"])
+async def test_a_mod_compacts_and_an_undo_gives_every_message_back(client: str, log: SQLite) -> None:
+    talk, own = talking("claude", log), claude_history(20)
+    told = await talk.answer(asking("compact", messages=own, window=100_000, folder="/w"))
+    assert told["after"] * 2 < told["before"]
+    after = rows(told, own)
+    more = [row("user", "and then?"), row("assistant", "Well.")]
+    if client != "one process":
+        talk = talking("claude", log)
+    found = await talk.answer(
+        asking("tool", name="recall", given={"id": re.findall(r"recall (\w{10})", str(after))[0]})
+    )
+    assert "fact-0" in found["text"]
+    undone = await talk.answer(asking("undo", messages=[*after, *more], window=100_000))
+    before = [{key: value for key, value in one.items() if key != "handle"} for one in own]
+    assert rows(undone, [*after, *more]) == [*before, *more]
+    with pytest.raises(NotFound):
+        await talk.answer(asking("undo", messages=[*before, *more], window=100_000))
+    await log.close()
+
+
+async def test_what_is_short_is_not_compacted_and_nothing_is_done_ahead(log: SQLite) -> None:
+    talk = talking("claude", log)
+    assert (await talk.answer(asking("compact", messages=claude_history(1), window=100_000)))["messages"] is None
+    assert (await talk.answer(asking("compact", messages=claude_history(20), ahead=True)))["skip"]
+    assert (await talk.answer(asking("compact", messages=[])))["messages"] is None
+    await log.close()
+
+
+async def test_a_second_compaction_folds_what_the_first_left(log: SQLite) -> None:
+    talk, own = talking("claude", log), claude_history(20)
+    after = rows(await talk.answer(asking("compact", messages=own, window=100_000)), own)
+    longer = [*after, *claude_history(40)[41:]]
+    again = await talk.answer(asking("compact", messages=longer, window=100_000))
+    assert again["after"] < again["before"]
+    assert len({session.branch for session in await log.sessions("default")}) == 1
+    text = json.dumps(rows(again, longer))
+    ids = set(re.findall(r"recall (\w{10})", text))
+    originals = [node.item.text for id in ids for node in await Engine(log).recall("default", id)]
+    shown = [result["text"] for one in rows(again, longer) for result in one.get("toolResults", ())]
+    assert all(f"fact-{n}\n" in "".join([*shown, *originals]) for n in range(40))
+    await log.close()
+
+
+async def test_beside_a_summary_of_the_clients_model_code_tells_what_it_may_lack(log: SQLite) -> None:
+    windows: dict[str, int] = {}
+    talk = PluginConversations("claude", Engine(log, Budget(window=100_000), Settings()), windows, is_own=True)
+    assert await talk.answer(asking("compact", messages=claude_history(20))) == {"own": True}
+    summary = (
+        "Continued.\nSummary:\nThe counts ran to fact-19.\n\nIf you need specific details from before compaction, …"
+    )
+    told = await talk.answer(asking("beside", messages=claude_history(20), words=summary))
+    assert "The counts ran" not in told["text"]
+    assert "If you need" not in told["text"]
+    assert "[clew log " in told["text"]
+    await log.close()

@@ -13,7 +13,7 @@ def main() -> None:
             from clew.resident.calling import answered
 
             sys.exit(run(words, sys.stdin.buffer, sys.stdout, lambda words, said: answered(words, said, here().env)))
-        case ["mcp"] | ["plugin", "opencode" | "pi"] as words:  # as clew install has clients start them
+        case ["mcp"] | ["plugin", "claude" | "opencode" | "pi"] as words:  # as clew install has clients start them
             from clew.config.places import here
             from clew.resident.calling import passed_on
 

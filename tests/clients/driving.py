@@ -26,7 +26,7 @@ from clew.testing.provider import Call
 from clew.wire.convert.tools import declared
 
 HERE = Path(__file__).parent
-PROGRAMS = HERE / "node_modules" / ".bin"
+PROGRAMS = Path(os.environ.get("CLIENT_PROGRAMS", HERE / "node_modules")) / ".bin"  # scripts/newest_clients.py
 SCOPE = "default"
 KEY = "sk-none"
 # How the tool that runs a command is called by each program, and what it wants to know.
@@ -138,6 +138,13 @@ class Stage:
     def work(self) -> Path:
         return self.home / "work"
 
+    @property
+    def env(self) -> dict[str, str]:
+        """What a program knows of this machine."""
+        path = f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
+        given = {"PATH": path, "HOME": str(self.home), "TERM": "dumb", "LANG": "C.UTF-8"}
+        return {**given, "CLEW_STORE": str(self.home / "log.db")}
+
     @contextmanager
     def serving(self, compaction: ClientCompaction = "prevent", **given: Any) -> Iterator[str]:
         """A gateway over the same store, before the same provider."""
@@ -169,9 +176,7 @@ class Stage:
         until: str = "",
     ) -> str:
         """What a program says that knows nothing of this machine; it is not left alone `until` it says this."""
-        path = f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
-        given = {"PATH": path, "HOME": str(self.home), "TERM": "dumb", "LANG": "C.UTF-8", **env}
-        given["CLEW_STORE"] = str(self.home / "log.db")
+        given = {**self.env, **env, "CLEW_STORE": str(self.home / "log.db")}
         self.work.mkdir(parents=True, exist_ok=True)
         if not until:
             done = subprocess.run(

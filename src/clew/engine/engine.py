@@ -316,6 +316,11 @@ class Engine:
             await self._turns.record(view.scope, view.branch, [Pin(ids, off)])
         return brought
 
+    async def until(self, view: View) -> int:
+        """The last event of its branch, if nothing was said there since a view: then it may have been folded since."""
+        then, now = [await self.store.load(view.scope, view.branch, until) for until in (view.seq, None)]
+        return now.seq - 1 if now.said == then.said else view.seq
+
     async def resume(self, scope: Scope, call: Call) -> View:
         """The view that was sent in an earlier call, from the log alone."""
         return await self.view(scope, call.branch, call.seq)

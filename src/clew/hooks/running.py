@@ -120,6 +120,9 @@ def _text(response: Any) -> str:
 def _put_back(client: str, event: dict[str, Any]) -> str:
     """What a compaction dropped, if there was one that nothing was put back after."""
     if not _was_compacted(event):
+        from clew.hooks.pending import heard_of_own
+
+        heard_of_own(event)
         return ""
     from clew.hooks.putting_back import dropped_in
 
@@ -127,10 +130,10 @@ def _put_back(client: str, event: dict[str, Any]) -> str:
 
 
 def _was_compacted(event: dict[str, Any]) -> bool:
-    if event.get("hook_event_name") == "SessionStart":
-        return event.get("source") == "compact"
-    from clew.hooks.pending import is_expected
+    from clew.hooks.pending import is_by_clew, is_expected
 
+    if event.get("hook_event_name") == "SessionStart":
+        return event.get("source") == "compact" and not is_by_clew(event)
     return is_expected(event)
 
 

@@ -41,6 +41,7 @@ class Resident:
         self._last = time.monotonic()
         self._known = dict[str, FileMark]()  # the files of clew's code, as they were when they were imported
         self._ended = asyncio.Event()
+        self._is_replaced = False
         self._work: Work | None = None
         self._importing = asyncio.Lock()
 
@@ -87,8 +88,11 @@ class Resident:
     def _tidy(self) -> None:
         """Leave nothing behind but a log that says something."""
         with suppress(OSError):
-            for file in (self._place.socket, self._place.held, self._place.held.with_suffix(".start")):
+            for file in (self._place.socket, self._place.held):
                 file.unlink(missing_ok=True)
+            if self._is_replaced:  # the next one begins in this moment
+                return
+            self._place.held.with_suffix(".start").unlink(missing_ok=True)
             if self._place.log.exists() and not self._place.log.stat().st_size:
                 self._place.log.unlink()
             self._place.held.parent.rmdir()
@@ -113,7 +117,8 @@ class Resident:
         if peer(writer.get_extra_info("socket")) != os.getuid():
             return
         if self._is_changed():
-            self._ended.set()  # it is not answered, and starts another one
+            self._is_replaced = True  # the caller is not answered, and starts another one
+            self._ended.set()
             return
         asked: dict[str, Any] = json.loads(await reader.readline())
         writer.write(READY)
@@ -144,10 +149,10 @@ def _work(env: Mapping[str, str]) -> "Work":
 
 def _claimed(where: ResidentPlace, patience: float = CLAIMING) -> IO[str] | None:
     """What it holds as long as it lives; None: another one does, and goes on."""
-    own_folder(where.held.parent)
-    own_folder(where.socket.parent)
     until = time.monotonic() + patience
     while time.monotonic() < until:
+        own_folder(where.held.parent)
+        own_folder(where.socket.parent)
         file = private_file(where.held, "a")
         if try_lock(file) and os.fstat(file.fileno()).st_ino == file_mark(where.held)[0]:  # else one that was removed
             file.truncate(0)

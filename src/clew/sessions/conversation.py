@@ -252,7 +252,7 @@ class Conversation:
 
     async def recall(self, id: str) -> Sequence[Node]:
         """The originals that an id of its own past stands for, byte for byte."""
-        return await self.engine.recall(self.scope, id, self.branch, self._until)
+        return await self.engine.recall(self.scope, id, self.branch, await self._seen())
 
     async def search(self, text: str, within: Within = "lineage", limit: int = 20) -> list[Hit]:
         """What was said about something: in its session alone, or in all that led here, too."""
@@ -367,7 +367,8 @@ class Conversation:
         back into view.
         """
         trace = await self._store.load(self.scope, self.branch)
-        whole = [await self.engine.resolve(self.scope, id, self.branch, self._until) for id in ids]
+        seen = await self._seen()
+        whole = [await self.engine.resolve(self.scope, id, self.branch, seen) for id in ids]
         own = {p.id for p in trace.said} | {n.id for edit in trace.edits for n in edit.stand_ins}
         nodes = await self._store.nodes(self.scope, [id for id in whole if id in own])
         items = [node for id in whole for node in ([nodes[id]] if id in own else await self._behind(id, own))]
@@ -412,6 +413,10 @@ class Conversation:
     @property
     def _until(self) -> int | None:
         return self._view.seq if self._view else None
+
+    async def _seen(self) -> int | None:
+        """The last event whose ids are its own: of folds since then, too, for they stand in its view."""
+        return await self.engine.until(self._view) if self._view else None
 
     async def _last(self) -> int | None:
         """The last event that counts; None: it goes on."""

@@ -18,7 +18,7 @@ from clew.core.own_tools import RECALL
 from clew.engine.engine import Engine
 from clew.exchange.thread import Thread, engine_at
 from clew.store.records import Method
-from clew.wire.convert.tools import ToolDeclaration
+from clew.wire.formats.tools import ToolDeclaration
 
 TALKS = 32  # conversations of an agent that its tools may be called in
 ARGUMENT_TYPES: dict[str, Any] = {"string": str, "boolean": bool}  # of what clew's tools take

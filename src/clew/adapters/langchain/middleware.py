@@ -22,7 +22,7 @@ from clew.core.bridge import cross, run
 from clew.core.caches import Recent
 from clew.engine.engine import Engine
 from clew.exchange.thread import UNAVAILABLE, Thread, answered, best, warn
-from clew.wire.convert.tools import ToolDeclaration
+from clew.wire.formats.tools import ToolDeclaration
 
 CONVERSATIONS = 1_000  # of which it is known what was last sent
 
