@@ -30,10 +30,10 @@ from clew.adapters.wrapping.lines import library_of
 from clew.core import rawjson
 from clew.engine.settings import Settings
 from clew.exchange.answers import AnswerReader
-from clew.exchange.joining import STREAMS
 from clew.testing import Answer
 from clew.testing.provider.answers import ProviderTurn
 from clew.testing.provider.strict import SHAPES
+from clew.wire.formats import named
 
 MODEL = "model-of-this-bench"
 WORDS = "The green door opens when the lamp is lit. "
@@ -162,7 +162,7 @@ def reading(format: str, events: int) -> list[float]:
         reader.spoken()
 
     def joined() -> None:
-        reader, one = AnswerReader(format), STREAMS[format](lambda _: False)
+        reader, one = AnswerReader(format), named(format).joined(lambda _: False)
         for chunk in came:
             one.add(reader.add(chunk))
         reader.spoken()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from clew.audit import CompactionAudit, audited
 from clew.audit.survival import shown
 from clew.sessions.transcripts import Transcript, TranscriptCompaction, TranscriptStretch, read_all, write
-from clew.wire.formats import anthropic
+from clew.wire.formats.anthropic import codec as anthropic
 
 MODEL = "claude-opus-4-5"
 Message = dict[str, Any]

@@ -39,6 +39,8 @@ CLIENT = ("openai_chat", "bytes", False)
 
 # Scripts answer what a test asks: a question of clew's own would take the next answer. Tests of those delete this.
 os.environ.setdefault("CLEW_SUMMARY_MODEL", "none")
+# A process that stays would outlive the test that needed it; tests of that one delete this.
+os.environ.setdefault("CLEW_RESIDENT", "off")
 # Looking for garbage takes a tenth of the tests' time, and tests leave little of it.
 gc.set_threshold(200_000, 50, 50)
 

@@ -73,7 +73,7 @@ def is_like(printed: str, shown: list[str]) -> bool:
     wanted = "\n".join(shown).rstrip()
     for pattern, word in OTHERWISE:
         printed, wanted = pattern.sub(word, printed), pattern.sub(word, wanted)
-    whole = ".*".join(FIGURE.sub(r" *([\\d,]+)", re.escape(part)) for part in wanted.split("…"))
+    whole = ".*?".join(FIGURE.sub(r" *(?<![\\d,])([\\d,]+)", re.escape(part)) for part in wanted.split("…"))
     found = re.fullmatch(whole, printed.strip("\n"), re.DOTALL)
     return found is not None and all(map(_is_near, FIGURE.findall(wanted), found.groups()))
 

@@ -43,6 +43,7 @@ class Shell:
 
     def __call__(self, *args: object, input: str | bytes | None = None) -> Result:
         env = {"CLEW_STORE": str(self.store), "XDG_CONFIG_HOME": str(self.home / "config"), "COLUMNS": "80"}
+        env["HOME"] = str(self.home)  # not what lies in the home of who runs the tests
         plain = {"FORCE_COLOR": None, "TTY_COMPATIBLE": None}
         return invoke([str(a) for a in args], input, {**env, **plain})
 

@@ -17,6 +17,7 @@ from clew import Budget, ClewError, Engine, Request, Sessions, SQLite, View
 from clew.agent.control import ContextController
 from clew.config import assembled
 from clew.config import engine as config_engine
+from clew.engine.settings import Settings
 from clew.mcp.answers import Answers
 from clew.mcp.reach import Reach
 from clew.page.acting import ACTS, Subject
@@ -24,8 +25,9 @@ from clew.sessions.conversation import Conversation
 from clew.sessions.import_agent import adopt
 from clew.sessions.names import called
 from clew.sessions.transcripts import Transcript, TranscriptStretch
+from clew.steps.chapters.by_model import ByModel
 from clew.store.sql import SQLStore
-from clew.testing import StrictProvider
+from clew.testing import ScriptedModel, StrictProvider, write_chapter
 from shell import Shell
 
 BUDGET = Budget(window=6_000, reserve=500)
@@ -302,7 +304,7 @@ ALIKE: dict[str, dict[str, Face]] = {
 
 def test_every_act_of_the_page_is_tried_on_another_face() -> None:
     """But for the user's own words on when to compact, which are of no conversation."""
-    tried = {act.split()[0] for act, faces in ALIKE.items() if len(faces) > 1} | {"pin"}
+    tried = {act.split()[0] for act, faces in ALIKE.items() if len(faces) > 1} | {"pin", "rewrite"}
     assert {*ACTS} - {"instruct"} == tried
 
 
@@ -319,6 +321,112 @@ async def test_each_face_that_offers_an_act_does_the_same(tmp_path: Path, made: 
     [first, *others] = found.values()
     assert first != before, "it did something"
     assert all(other == first for other in others), found.keys()
+
+
+# --- who wrote a chapter ----------------------------------------------------------------------------------------------
+
+
+async def written(path: Path) -> str:
+    """Have a model write of the conversation that is named; the id of its chapter."""
+    store = SQLite(path)
+    author = ByModel(ScriptedModel(write_chapter, name="gpt-4o"), size=400)
+    engine = Engine(store, BUDGET, Settings(author=author, patience=5))
+    view = await engine.reopen("default", (await Sessions(engine).get("named")).branch)
+    view = await engine.compact(view)
+    found = [one for one in await Conversation.of(engine, view).chapters() if one.author != "code"]
+    await engine.close(store=True)
+    assert found, "a model wrote"
+    return found[0].id
+
+
+@pytest.fixture(scope="module")
+def told(made: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    path = Path(shutil.copy(made, tmp_path_factory.mktemp("chapters") / "clew.db"))
+    return path, asyncio.run(written(path))
+
+
+async def test_a_chapter_becomes_code_s_alike_on_each_face_and_an_undo_takes_that_back(
+    tmp_path: Path, told: tuple[Path, str]
+) -> None:
+    path, id = told
+    plain = await state(path)
+    views, words = [], []
+    faces = [by_command("chapters", "named", id, "--by-code"), by_page("rewrite", id=id), by_chat(f"/rewrite {id}")]
+    for n, do in enumerate(faces):
+        folder = tmp_path / str(n)
+        folder.mkdir()
+        own = Path(shutil.copy(path, folder / "log.db"))
+        words.append(await do(own, folder))
+        views.append(await state(own))
+        async with opened(own) as engine:
+            one = await Sessions(engine).conversation("named")
+            chapters = {each.id: each for each in await one.chapters() if each.node}
+            assert chapters[id].author == "code", words
+            assert any("written by gpt-4o" in text for text in plain["view"])
+            assert len(await one.recall(id)) > 1, "its originals are behind it as before"
+            assert any(fate.id for fate in (await engine.covered(await one.view())).fates)
+        (again := folder / "undo").mkdir()
+        await by_command("undo", "named")(own, again)
+        assert (await state(own))["view"] == plain["view"]
+    assert all(view == views[0] for view in views), words
+    assert views[0]["view"] != plain["view"]
+    assert sum(map(len, views[0]["view"])) < 1.2 * sum(map(len, plain["view"]))
+
+
+def test_every_look_says_who_wrote_a_chapter_and_what_it_cost(tmp_path: Path, told: tuple[Path, str]) -> None:
+    path, id = told
+    clew = Shell(tmp_path)
+    clew.store = path
+    clew.configure(WINDOW)
+    listed = json.loads(clew("chapters", "named", "--json").stdout)
+    model = next(one for one in listed if one["id"] == id)
+    assert (model["author"], model["state"]) == ("gpt-4o", "in view")
+    assert {one["author"] for one in listed if one["state"] == "in view"} == {"gpt-4o", "code"}
+    [asked] = model["questions"]
+    assert "You keep the record of a conversation" in asked["asked"]
+    assert "<full>" in asked["answer"]
+    assert model["cost"] == asked["cost"] > 0
+    whole = " ".join(clew("chapters", "named", id).stdout.split())
+    assert "You keep the record of a conversation" in whole
+    assert "<full>" in whole
+    shown = clew("show", "named", "--json")
+    authors = {
+        node["stands_for"]["author"]: node["stands_for"]
+        for node in json.loads(shown.stdout)["nodes"]
+        if "stands_for" in node
+    }
+    assert authors["gpt-4o"]["cost"] == pytest.approx(asked["cost"])
+    assert "by gpt-4o" in clew("show", "named").stdout
+    assert {one["author"] for one in json.loads(clew("diff", "named", "--json").stdout)["stand_ins"]} >= {"gpt-4o"}
+    assert json.loads(clew("stats", "named", "--json").stdout)["authors"]["gpt-4o"] == 1
+    assert "gpt-4o (1)" in clew("stats", "named").stdout
+    wrong = clew("chapters", "named", "--by-code")
+    assert "--by-code needs the ID" in wrong.stderr
+    by_code = next(one["id"] for one in listed if one["author"] == "code")
+    assert f"code wrote chapter {by_code} already" in clew("chapters", "named", by_code, "--by-code").stderr
+    assert "no chapter of this conversation has the id" in clew("chapters", "named", GONE, "--by-code").stderr
+    would = clew("chapters", "named", id, "--by-code", "--dry-run")
+    assert "code's words instead of gpt-4o's" in would.stdout
+    assert json.loads(clew("chapters", "named", "--json").stdout) == listed, "nothing was written"
+
+
+async def test_an_agent_is_told_who_wrote_its_chapters(told: tuple[Path, str]) -> None:
+    async with opened(told[0]) as engine:
+        answers = Answers(Reach(engine, "default", None, "named"), str)
+        assert "gpt-4o (1)" in await answers.status("", 8_000)
+
+
+async def test_a_preview_of_another_process_has_the_chapter_that_waits(tmp_path: Path, told: tuple[Path, str]) -> None:
+    """A model's chapter whose fold was undone is what the next fold has there, whoever asks."""
+    path = Path(shutil.copy(told[0], tmp_path / "log.db"))
+    clew = Shell(tmp_path)
+    clew.store = path
+    clew.configure("[budget]\nwindow = 60_000\nreserve = 500\n")
+    assert (await asyncio.to_thread(clew, "undo", "named")).exit_code == 0
+    states = json.loads((await asyncio.to_thread(clew, "chapters", "named", "--json")).stdout)
+    assert [one["state"] for one in states if one["author"] == "gpt-4o"] == ["waiting"]
+    would = json.loads((await asyncio.to_thread(clew, "preview", "named", "--json")).stdout)
+    assert "gpt-4o" in {one["author"] for one in would["stand_ins"]}
 
 
 async def test_a_pin_is_the_same_on_each_face(tmp_path: Path, made: Path) -> None:

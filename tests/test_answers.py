@@ -3,7 +3,7 @@
 import pytest
 
 from clew.exchange.answers import AnswerReader
-from clew.exchange.joining import STREAMS
+from clew.wire.formats import named
 from streams import RECORDED, Recorded
 
 SIZES = (1, 7, 1_000_000)  # bytes in a chunk
@@ -45,7 +45,7 @@ def test_the_usage_alone_is_the_same(recorded: Recorded) -> None:
 
 @each
 def test_a_stream_in_which_nothing_is_ours_says_the_same(recorded: Recorded) -> None:
-    reader, joined, again = AnswerReader(recorded.format), STREAMS[recorded.format](lambda _: False), b""
+    reader, joined, again = AnswerReader(recorded.format), named(recorded.format).joined(lambda _: False), b""
     for chunk in [*chunks(recorded.raw, 7), b""]:
         again += joined.add(reader.add(chunk))
     again += joined.end(muted=False)

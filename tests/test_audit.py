@@ -25,7 +25,7 @@ from clew.audit.sentences import Retelling, decisions, rules
 from clew.audit.survival import Part, ShownText
 from clew.catalog import lookup
 from clew.sessions.transcripts import AGENTS, WRITERS, write
-from clew.wire.formats import anthropic
+from clew.wire.formats.anthropic import codec as anthropic
 
 AFTER = [*user("Go on."), *agent("Fine.")]
 

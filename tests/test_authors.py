@@ -53,8 +53,10 @@ async def test_a_good_answer_stands_word_for_word_in_three_lengths() -> None:
     written = await write(ScriptedModel([GOOD])).write(want)
     (chapter,) = written.chapters
     assert chapter.ids == tuple(n.id for n in want.nodes)
-    assert [text.strip() in GOOD for text in chapter.texts] == [True, True, True]
-    assert [len(text.splitlines()) for text in chapter.texts] == [3, 1, 1]
+    full, middle, short, line = (text.splitlines() for text in chapter.texts)
+    assert all(row.strip() in GOOD for row in (*full, *middle, *short, *line))
+    assert [len(text) for text in (full, middle, short, line)] == [3, 2, 1, 1]
+    assert set(middle) < set(full), "code leaves lines out of the full one"
     assert (chapter.author, chapter.answer, written.faults, written.left_out) == ("scripted", GOOD, (), ())
     assert chapter.spent > 0
 
@@ -62,7 +64,9 @@ async def test_a_good_answer_stands_word_for_word_in_three_lengths() -> None:
 def test_lengths() -> None:
     assert lengths(Reply(GOOD)).line == "The export got an LRU cache, and its 14 tests pass."
     plain = "\n".join(f"Line {n} of a plain summary." for n in range(9))
-    assert lengths(Reply(plain)).texts == (plain, "\n".join(plain.splitlines()[:3]), "Line 0 of a plain summary.")
+    full, middle, *shorter = lengths(Reply(plain)).texts
+    assert (full, shorter) == (plain, ["\n".join(plain.splitlines()[:3]), "Line 0 of a plain summary."])
+    assert len(middle.splitlines()) == 5
     cut = Reply(GOOD[: GOOD.index("An LRU cache of 512 entries in src/rates.py mended")], cut=True)
     assert lengths(cut).full.startswith("The export was slow"), "of an answer that broke off the shorter ones are whole"
     assert lengths(Reply("One.\nTwo.\nThr", cut=True)).full == "One.\nTwo."
@@ -267,3 +271,28 @@ async def test_a_line_that_stands_in_view_already_is_not_told_again() -> None:
     everything = frozenset(line.strip() for line in GOOD.splitlines())
     (chapter,) = (await write(ScriptedModel([GOOD])).write(asked(), ReaderKnows(told=everything))).chapters
     assert told in chapter.texts[0], "rather twice than nothing at all"
+
+
+def test_who_tells_of_tables_without_copying_them_is_not_vague() -> None:
+    """The assistant said what it found in them: that is told."""
+    items = list[Item]()
+    for n in range(12):
+        rows = "\n".join(f"shop{k:02d}|{n * 991 + k * 37}|0.{k + 10}|{k * 9}" for k in range(30))
+        items += [
+            Item("text", "user", f"Break the waste down by shop for week {n}."),
+            Item("call", "assistant", f'{{"q": "select shop, waste where week = {n}"}}', name="sql", call_id=f"c{n}"),
+            Item("result", "tool", f"shop|sum|avg|n\n{rows}", call_id=f"c{n}"),
+            Item("text", "assistant", "No shop stands out by itself; nothing that explains the margin."),
+        ]
+    nodes = Digests().chain(items)
+    told = "- The person had the waste broken down by shop, week after week.\n- No shop stands out in any of them." * 4
+    assert not is_vague(told, nodes)
+
+
+async def test_a_model_is_asked_for_no_more_than_the_window_that_its_conversation_has() -> None:
+    model = ScriptedModel([GOOD] * 9)
+    said = SAID * 12
+    await write(model).write(asked(said), ReaderKnows())
+    assert len(model.prompts) == 1
+    await write(model).write(asked(said), ReaderKnows(window=2_000))
+    assert len(model.prompts) > 2

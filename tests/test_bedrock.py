@@ -32,8 +32,8 @@ from bodies_bedrock import (
 )
 from clew.core.items import Digests, Frame, Item
 from clew.errors import BadRequest
-from clew.wire.formats import bedrock
-from clew.wire.rules.bedrock import RULES
+from clew.wire.formats.bedrock import codec as bedrock
+from clew.wire.formats.bedrock.rules import RULES
 from clew.wire.rules.check import source
 from test_check import mangle
 

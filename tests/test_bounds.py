@@ -16,9 +16,9 @@ from clew.llm.openai import OpenAIModel
 from clew.llm.remote import Remote
 from clew.llm.streaming import Spoken
 from clew.llm.streaming.anthropic import AnthropicSpeaker
-from clew.llm.streaming.events import Events, data_of
 from clew.llm.streaming.openai import ChatSpeaker
 from clew.llm.streaming.remote import RemoteSpeaker
+from clew.wire.streams.events import Events, data_of
 
 LARGEST = 1_000_000
 REPLY = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "Done."}, "finish_reason": "stop"}]}

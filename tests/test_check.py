@@ -38,8 +38,9 @@ from bodies import (
     user,
 )
 from clew.errors import BadRequest
+from clew.wire.formats import named
 from clew.wire.rules.binding import compaction_signature, signature
-from clew.wire.rules.check import RULES_OF, check, source
+from clew.wire.rules.check import check, source
 
 IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
 JUNK: list[Any] = [None, 7, "", [], {}, [[]], [None], [{}], {"type": []}]
@@ -196,8 +197,8 @@ def test_a_rule_is_broken_in_other_ways(format: str, rule: str, body: dict[str, 
 
 @pytest.mark.parametrize("format", BREAKS)
 def test_every_rule_has_a_body_that_breaks_it_and_a_source(format: str) -> None:
-    assert [rule.__name__ for rule in RULES_OF[format]] == list(BREAKS[format])
-    assert all(source(rule) for rule in RULES_OF[format])
+    assert [rule.__name__ for rule in named(format).RULES] == list(BREAKS[format])
+    assert all(source(rule) for rule in named(format).RULES)
 
 
 @pytest.mark.parametrize("body", ANTHROPIC)

@@ -13,6 +13,7 @@ from typer.main import get_group
 
 from clew import __version__
 from clew.cli import app
+from clew.screens.demo import QUESTIONS
 from clew.testing import conversation
 from clew.wire import check
 from shell import Shell
@@ -50,51 +51,69 @@ def talk() -> list[dict[str, Any]]:
 # --- demo -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_demo_ends_with_what_it_came_to_and_the_way_back(clew: Shell) -> None:
+def test_the_demo_shows_before_and_after_and_ends_with_commands_that_work(clew: Shell) -> None:
     done = clew("demo", "--fast")
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
-    assert lines[0] == f"A real coding session in a window of 24,000 tokens, kept in {clew.store}"
-    assert [row.split(":")[0] for row in lines[2:12]] == [
-        f"turn {n:>3} of 121" for n in (13, 25, 37, 49, 61, 73, 85, 97, 109, 121)
-    ]
-    table = dict(re.split(r"\s{2,}", row, maxsplit=1) for row in lines[13:22])
-    assert list(table) == [
-        "said",
-        "sent in all",
-        "sending everything",
-        "saved",
-        "largest view",
-        "edits",
-        "originals recalled",
-        "provider rules",
-        "time",
-    ]
+    assert lines[0] == "A coding session, call by call, in a window of 24,000 tokens"
+    calls = [row.split(":")[0] for row in lines[2:12]]
+    assert calls == [f"call {n:>4} of 121" for n in (13, 25, 37, 49, 61, 73, 85, 97, 109, 121)]
+    table = dict(re.split(r"\s{2,}", row, maxsplit=1) for row in lines[13:18])
+    assert list(table) == ["said", "the last call", "all calls", "originals", "requests"]
     assert table["said"] == "87,884 tokens in 241 messages"  # before the last call, as clew stats counts
-    assert table["sending everything"] == "5,419,940 tokens"
-    assert re.fullmatch(r"(\d+) of \1, byte for byte", table["originals recalled"])
-    assert table["provider rules"] == "0 broken in 121 bodies"
-    largest = re.match(r"([\d,]+) of 18,000 ", table["largest view"])
-    assert largest
-    assert int(largest[1].replace(",", "")) <= 18_000
-    assert all(len(row) <= 80 for row in lines[2:])
+    assert " instead of 5,419,940 (" in table["all calls"]
+    assert re.fullmatch(r"(\d+) of \1 behind summaries come back byte for byte", table["originals"])
+    assert table["requests"] == "121, 0 of them break a rule of the provider"
 
-    back = re.search(r"Get it back: +clew (recall \w+ --scope demo)", done.stdout)
-    shown = re.search(r"See all it saw: +clew (show demo --scope demo)", done.stdout)
-    assert back
-    assert shown
-    assert "\n[test] $ go test ./...\n" in clew(*back[1].split()).stdout
-    assert clew(*shown[1].split()).exit_code == 0
+    picture = lines[lines.index("") + 1 :]
+    picture = picture[next(n for n, row in enumerate(picture) if row.startswith("What was said")) + 1 :]
+    rows = [row.split() for row in picture[: picture.index("")]]
+    sums = [int(number.replace(",", "")) for number in rows.pop()]
+    assert [int(row[0]) for row in rows] == [*range(1, len(rows) + 1)]
+    assert sum(int(row[-1].replace(",", "")) for row in rows) == pytest.approx(sums[1], rel=0.02)
+    assert sums[1] < sums[0] / 5
+    assert [row for row in lines if row.startswith("? ")] == [f"? {question}" for question in QUESTIONS]
+    assert "permanent sessions branch" in " ".join(done.stdout.split())
+
+    commands = re.findall(r"^  clew (.*?)  #", done.stdout, re.MULTILINE)
+    assert [command.split()[0] for command in commands] == ["show", "recall", "open"]
+    assert all(clew(*command.split()).exit_code == 0 for command in commands[:2])
 
 
 def test_a_demo_in_a_large_window_changes_nothing_and_says_so(clew: Shell) -> None:
     done = clew("demo", "--fast", "--window", 200_000)
-    assert "edits               none: everything fits; try a smaller --window\n" in done.stdout
-    assert "originals recalled  0 of 0, byte for byte\n" in done.stdout
+    assert "Everything fits: try a smaller --window\n" in done.stdout
+    assert "0 of 0 behind summaries come back" in done.stdout
     again = clew("demo", "--fast", "--window", 200_000)
-    assert "clew show demo --scope demo\n" in done.stdout
-    assert "clew show demo-2 --scope demo\n" in again.stdout
-    assert clew("show", "demo", "--scope", "demo").exit_code == 0  # the first, whoever else is called demo-2
+    assert "clew show demo  #" in done.stdout
+    assert "clew show demo-2  #" in again.stdout
+    assert clew("show", "demo").exit_code == 0  # the first, whoever else is called demo-2
+
+
+def test_a_session_of_ones_own_is_replayed_and_nothing_of_it_is_kept(clew: Shell) -> None:
+    rows = [{"type": "user", "uuid": "u", "message": {"role": "user", "content": "Which ports are there?"}}]
+    for n in range(60):
+        said = (
+            [{"type": "text", "text": "The ledger listens on port 7007."}]
+            if n == 7
+            else [{"type": "text", "text": f"Checked host {n}. " + "It answers as usual. " * 150}]
+        )
+        rows += [
+            {"type": "assistant", "uuid": f"a{n}", "message": {"role": "assistant", "content": said}},
+            {"type": "user", "uuid": f"u{n}", "message": {"role": "user", "content": "Go on."}},
+        ]
+    lines = "".join(json.dumps({"sessionId": "s", "cwd": "/p", "version": "2.1.0"} | row) + "\n" for row in rows)
+    folder = clew.home / ".claude" / "projects" / "-p"
+    folder.mkdir(parents=True)
+    file = folder / "s.jsonl"
+    file.write_text(lines)
+    done = clew("demo", file, "--fast", "--ask", "Where does the ledger listen?", "--html", clew.home / "demo.html")
+    assert done.exit_code == 0, done.output
+    assert "? Where does the ledger listen?\n  recalled assistant: The ledger listens on port 7007." in done.stdout
+    assert "port 7007" in (clew.home / "demo.html").read_text()
+    assert file.read_text() == lines
+    assert not clew.store.exists()
+    assert f"clew demo {file}  #" in clew("demo", "--fast", "--window", 200_000).stdout
 
 
 # --- count ----------------------------------------------------------------------------------------------------------
@@ -228,7 +247,7 @@ def test_what_is_stored_is_listed_and_shown(clew: Shell) -> None:
     assert re.fullmatch(r"[\d,]+ sent of 2,003 · [\d,]+ said · \d+% saved", above.splitlines()[-1])
     lines = below.splitlines()
     assert lines[0] == "  user            8   Fix the build."
-    assert re.fullmatch(r"▸ \w+ +\d+   [0-9a-f]{10} stands for \d+ items?, [\d,]+ tokens   \w+", lines[1])
+    assert re.fullmatch(r"▸ \w+ +\d+   [0-9a-f]{10} stands for \d+ items?, [\d,]+ tokens   by code", lines[1])
     assert lines[-1] == "  user            8   What failed first?"
 
 

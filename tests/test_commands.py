@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,14 @@ from typer.main import get_group
 
 from clew import Addition, Budget, Engine, Origin, Request, Sessions, SQLite, View, body
 from clew.cli import app
+from clew.cli.serving import everything_to, upstreams
+from clew.config import load
 from clew.errors import TooLarge
+from clew.gateway.upstreams import Upstreams
 from clew.sessions.transcripts.packed import data_of
 from clew.tokens.target import Target
 from clew.wire import decode
+from clew.wire.formats import FORMATS
 from shell import Shell
 from test_sessions import Run, message
 
@@ -254,7 +259,7 @@ def test_a_diff_shows_what_left_what_stands_there_and_what_it_saves(clew: Shell)
     number = len(found["stand_ins"])
     at = done.index(f"{number} stand-in{'s' if number > 1 else ''} in their place")
     sizes = f"{made['before']:,} → {made['after']:,}"
-    assert done[at + 1].startswith(f"▸ {made['id']}  Summarize  {sizes:>16}   [work log")
+    assert done[at + 1].startswith(f"▸ {made['id']}  by code    {sizes:>16}   [work log")
     assert sum(x["tokens"] for x in found["left"]) - sum(x["after"] for x in found["stand_ins"]) == before - after
     facts = found["coverage"]
     assert f"{sum(facts.values()):,} facts behind stand-ins: {facts['in view']:,} in view, " in "\n".join(done)
@@ -536,6 +541,7 @@ def test_the_shell_is_told_how_to_complete(clew: Shell) -> None:
 HERE = (
     "archive",
     "calls",
+    "chapters",
     "coverage",
     "diff",
     "fork",
@@ -647,3 +653,24 @@ def test_json_that_breaks_off_is_not_counted_as_text(clew: Shell) -> None:
     result = clew("count", clew.file("broken.json", '{"messages": [{"role": "user", "content": "hel\n'))
     assert (result.exit_code, result.stdout) == (1, "")
     assert "not JSON: Invalid control character at line 1 column 47" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["serve", "open", "mcp"])
+def test_a_port_that_there_is_not_is_refused_in_one_line(clew: Shell, command: str) -> None:
+    done = clew(command, "--port", 99_999)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("clew: Invalid value for '--port'")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_server_that_all_requests_go_to_needs_no_configuration(tmp_path: Path) -> None:
+    home = "https://api.openai.com"
+    config = load({"HOME": str(tmp_path), "OPENAI_API_KEY": "k"}, tmp_path)
+    assert home in [upstream.url for upstream in upstreams(config)]
+    everything = replace(config, gateway=replace(config.gateway, upstreams=everything_to("http://127.0.0.1:11434/v1")))
+    found = Upstreams(upstreams(everything))
+    assert {upstream.url for upstream in found.known} == {"http://127.0.0.1:11434"}
+    assert not any(upstream.key for upstream in found.known)
+    for format in FORMATS:
+        if format != "bedrock":
+            assert found.find(format, "any-model").url == "http://127.0.0.1:11434"

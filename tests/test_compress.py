@@ -1,6 +1,8 @@
 """One call, no store."""
 
 import copy
+import json
+import random
 from typing import Any
 
 import pytest
@@ -111,3 +113,32 @@ def test_a_real_conversation_fits_a_tenth() -> None:
     result = clew.compress(row["messages"], model="gpt-4o", target_tokens=8_000)
     assert result.exact
     assert result.tokens_after <= 8_000 < result.tokens_before / 10
+
+
+def _ported(turns: int, seed: int) -> list[dict[str, Any]]:
+    """A session with many rules, so that how things stand takes its whole share."""
+    dice = random.Random(seed)
+    said: list[dict[str, object]] = [
+        {"role": "user", "content": "Port the themes of every selector."},
+        {"role": "assistant", "content": "Yes."},
+    ]
+    for n in range(turns):
+        rule = (
+            f"Never use the colour {dice.randrange(10**6)} in part{n}.ts, always ask Ms Vogel {n} before you edit it."
+        )
+        said.append({"role": "user", "content": rule})
+        for k in range(3):
+            given = {"path": f"src/part{n}_{k}.ts", "old_string": f"a = {dice.random()}", "new_string": "b = 1"}
+            call = {"id": f"c{n}_{k}", "type": "function", "function": {"name": "edit", "arguments": json.dumps(given)}}
+            said.append({"role": "assistant", "content": f"Part {n}.{k} now.", "tool_calls": [call]})
+            done = " ".join(str(dice.randrange(1000)) for _ in range(dice.randrange(10, 60)))
+            said.append({"role": "tool", "tool_call_id": call["id"], "content": f"Done, {done}"})
+        said.append({"role": "assistant", "content": f"Part {n} is ported: {dice.randrange(100)} of its tests pass."})
+    return said
+
+
+@pytest.mark.parametrize("target", [1_500, 1_600, 2_000, 3_100])
+def test_a_few_tokens_too_many_empty_no_view(target: int) -> None:
+    for seed in range(2):
+        taken = clew.compress(_ported(40, seed), model="gpt-4o", target_tokens=target).tokens_after
+        assert 0.85 * target < taken <= target

@@ -201,7 +201,11 @@ def test_there_is_room_for_a_share_until_the_next_fold_and_never_for_a_compactio
     after = answered(view, before)
     taken = METER.nodes(n for n in after.nodes if n.item.text in notes(after)).tokens
     assert room(after, Target.of(Budget(window=4_000, reserve=0), METER)) <= 4_000 // 12 - taken
-    assert room(before, Target.of(Budget(window=WIDE.size(before).tokens, reserve=0), METER)) < 0
+    have = WIDE.size(before).tokens
+    assert room(before, Target.of(Budget(window=have, reserve=0), METER)) <= 0
+    held = Target.of(Budget(window=have * 5 // 4, reserve=0), METER)  # a fold would not pay: it waits
+    assert held.threshold < have
+    assert room(before, held) > 0
 
 
 def long_talk(turns: int) -> list[dict[str, Any]]:

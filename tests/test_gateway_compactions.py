@@ -417,7 +417,7 @@ def masked(message: dict[str, Any], path: str = "/tmp/tool_output.txt") -> dict[
 @pytest.mark.parametrize("tool", ["run_shell_command", "read_file"])
 @pytest.mark.parametrize("named", [False, True], ids=["as they were", "with names"])  # a tool's name before its ids
 @pytest.mark.parametrize(
-    "id", ["__synth_3f0c9f0e-6a52-4e0c-9b1c-2d5f7a0b8c11########0_1763451234567_", "_17634512345{n}7_"]
+    "id", ["__synth_3f0c9f0e-6a52-4e0c-9b1c-2d5f7a0b8c11########0_1763451234567_", "_17634{n}1234{n}67_"]
 )
 async def test_a_session_whose_old_outputs_gemini_cli_masked_and_whose_first_words_it_lost_is_the_same(
     tool: str, id: str, named: bool
@@ -445,18 +445,29 @@ async def test_a_session_whose_old_outputs_gemini_cli_masked_and_whose_first_wor
 
 
 @pytest.mark.parametrize("left", ["the ends", "other words"])
-async def test_calls_of_one_moment_do_not_make_two_sessions_one(left: str) -> None:
-    """Two that are begun together may get their first answers, with several calls, in the same millisecond."""
+@pytest.mark.parametrize(
+    ("id", "answer"),
+    [
+        # Two that are begun together may get their first answers, with several calls, in the same millisecond.
+        pytest.param("sh_1763451234567_{n}", "Built.", id="one moment"),
+        pytest.param("sh_17000{n}5000000_0", "Built.", id="a clock that was set"),
+        pytest.param("call_150000000000{n}", "Built.", id="a counter"),
+        pytest.param(
+            "ws_1612345678901_call_{n}", "All is built as the rules of this yard say. " * 6, id="a number in all"
+        ),
+    ],
+)
+async def test_ids_that_others_may_have_do_not_make_two_sessions_one(id: str, answer: str, left: str) -> None:
     path = "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse"
 
     def history(whose: str) -> list[dict[str, Any]]:
-        ran = [json.loads(json.dumps(gemini_ran(n, False)).replace("run_", "sh_1763451234567_")) for n in range(6)]
+        ran = [json.loads(json.dumps(gemini_ran(n, False)).replace(f"run_{n}", id.format(n=n))) for n in range(6)]
         parts = [[part for said in ran for part in said[at]["parts"]] for at in (0, 1)]
         for part in parts[1] if whose else []:
             lines = part["functionResponse"]["response"]["output"].split("\n")
             part["functionResponse"]["response"]["output"] = "\n".join([*lines[:150], whose, *lines[150:]])
-        asked = [user("Build the amber parts"), {"role": "model", "parts": parts[0]}]
-        return [*asked, {"role": "user", "parts": parts[1]}, {"role": "model", "parts": [{"text": "Built."}]}]
+        asked = [user("Build the amber parts"), {"role": "model", "parts": [{"text": answer}, *parts[0]]}]
+        return [*asked, {"role": "user", "parts": parts[1]}, {"role": "model", "parts": [{"text": answer}]}]
 
     with serving() as served:
         served.ask(path, gemini_body([*history("alpha"), user("Go on")]))

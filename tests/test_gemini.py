@@ -31,9 +31,9 @@ from bodies_gemini import (
 from clew.core.items import Digests, Frame, Item
 from clew.errors import BadRequest
 from clew.store.sql import SQLStore
-from clew.wire.formats import gemini
+from clew.wire.formats.gemini import codec as gemini
+from clew.wire.formats.gemini.rules import BESIDE_KEYS, DATA, RULES
 from clew.wire.rules.check import source
-from clew.wire.rules.gemini import BESIDE_KEYS, DATA, RULES
 from test_check import mangle
 
 BREAKS: dict[str, dict[str, Any]] = {

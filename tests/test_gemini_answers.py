@@ -8,16 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amounts import cases
-from clew.agent.results import CallResult, messages
 from clew.catalog.usage import Spent, spent
 from clew.core import rawjson
 from clew.errors import ModelError
-from clew.exchange.answers import AnswerReader, HeardEvent, without
-from clew.exchange.joining import STREAMS
-from clew.exchange.joining.gemini import GeminiStream
+from clew.exchange.answers import AnswerReader, without
 from clew.llm.streaming import Spoken
-from clew.llm.streaming.gemini import GeminiAnswer
 from clew.wire import check, decode, encode
+from clew.wire.formats import named
+from clew.wire.formats.base import CallResult
+from clew.wire.formats.gemini.answers import GeminiAnswer
+from clew.wire.formats.gemini.joining import GeminiStream
+from clew.wire.streams.joined import HeardEvent
 from streams_gemini import RECORDED, SIGN, Chunk, Said, call, chunk, model, text, thought
 
 OURS = ("recall", "search_history")
@@ -64,7 +65,7 @@ def test_so_does_an_answer_in_one_piece(said: Said) -> None:
 
 @each
 def test_what_was_said_can_be_sent_back(said: Said) -> None:
-    results = messages([CallResult(c.id, c.name, "done") for c in said.spoken.calls], "gemini")
+    results = named("gemini").results([CallResult(c.id, c.name, "done") for c in said.spoken.calls])
     hello = {"role": "user", "parts": [text("Hello")]}
     body = {"contents": [hello, *said.spoken.messages, *(results or [hello])]}
     assert check(body) == []
@@ -147,13 +148,13 @@ def test_an_error_is_of_its_kind(code: int, words: str, fault: str) -> None:
 
 def test_a_whole_answer_loses_clews_calls_and_the_first_of_the_others_is_signed() -> None:
     answer = chunk(text("I look."), call("recall", thoughtSignature=SIGN), call("ls"), call("recall"), call("ls"))
-    [told] = json.loads(without(rawjson.dumps(answer), {"recall~0", "recall~1"}, left=True))["candidates"]
+    [told] = json.loads(without(rawjson.dumps(answer), "gemini", {"recall~0", "recall~1"}, left=True))["candidates"]
     assert told["content"]["parts"] == [text("I look."), call("ls", thoughtSignature=SIGN), call("ls")]
 
 
 def test_so_do_the_chunks_of_a_list() -> None:
     chunks = [chunk(call("recall", "c1", thoughtSignature=SIGN)), chunk(call("ls", "c2"), why="STOP")]
-    told = json.loads(without(rawjson.dumps(chunks), {"c1"}, left=True))
+    told = json.loads(without(rawjson.dumps(chunks), "gemini", {"c1"}, left=True))
     assert [c["candidates"][0]["content"]["parts"] for c in told] == [
         [text("")],
         [call("ls", "c2", thoughtSignature=SIGN)],
@@ -162,7 +163,7 @@ def test_so_do_the_chunks_of_a_list() -> None:
 
 
 def test_an_answer_of_nothing_but_clews_calls_says_an_empty_text() -> None:
-    told = json.loads(without(rawjson.dumps(chunk(call("recall"), why="STOP")), {"recall~0"}, left=False))
+    told = json.loads(without(rawjson.dumps(chunk(call("recall"), why="STOP")), "gemini", {"recall~0"}, left=False))
     assert told["candidates"] == chunk(text(""), why="STOP")["candidates"]
 
 
@@ -214,7 +215,7 @@ def words_of(parts: list[Chunk], thought: bool) -> str:
 @settings(max_examples=cases(100))
 def test_several_answers_are_one_stream(rounds: list[list[list[Chunk]]], size: int, lone_end: bool) -> None:
     rounds = [signed(chunks) for chunks in rounds]
-    joined = STREAMS["gemini"](OURS.__contains__)
+    joined = named("gemini").joined(OURS.__contains__)
     out = b""
     for n, chunks in enumerate(rounds):
         reader = AnswerReader("gemini")
@@ -248,7 +249,7 @@ def test_several_answers_are_one_stream(rounds: list[list[list[Chunk]]], size: i
 def test_a_stream_without_clews_calls_is_the_providers_to_the_byte(chunks: list[list[Chunk]], size: int) -> None:
     chunks = [[part for part in parts if not is_ours(part)] for parts in chunks]
     content = b": hello\r\n\r\n" + events_of(chunks, "1", lone_end=False)
-    joined = STREAMS["gemini"](OURS.__contains__)
+    joined = named("gemini").joined(OURS.__contains__)
     reader = AnswerReader("gemini")
     out = b"".join(joined.add(reader.add(packet)) for packet in [*packets(content, size), b""])
     assert out + joined.end(muted=False) == content
@@ -257,7 +258,7 @@ def test_a_stream_without_clews_calls_is_the_providers_to_the_byte(chunks: list[
 @given(answers, answers, st.data())
 @settings(max_examples=cases(80))
 def test_what_is_cut_tells_no_call_of_clews(first: list[Any], second: list[Any], data: st.DataObject) -> None:
-    joined = STREAMS["gemini"](OURS.__contains__)
+    joined = named("gemini").joined(OURS.__contains__)
     out = b""
     content = events_of(second, "2", lone_end=False)
     cut = data.draw(st.integers(0, len(content)))
@@ -269,7 +270,7 @@ def test_what_is_cut_tells_no_call_of_clews(first: list[Any], second: list[Any],
 
 
 def test_texts_of_two_answers_do_not_run_together() -> None:
-    joined = STREAMS["gemini"](OURS.__contains__)
+    joined = named("gemini").joined(OURS.__contains__)
     out = b""
     for parts in ([text("I look."), call("recall")], [thought("Hm."), text("Green.")]):
         out += joined.add(heard(events_of([parts], "1", lone_end=False))[1])
@@ -281,7 +282,7 @@ def test_texts_of_two_answers_do_not_run_together() -> None:
 
 
 def test_a_signature_signs_no_call_of_a_later_answer() -> None:
-    joined = STREAMS["gemini"](OURS.__contains__)
+    joined = named("gemini").joined(OURS.__contains__)
     joined.add(heard(events_of([[text("So."), call("recall", thoughtSignature=SIGN)]], "1", lone_end=False))[1])
     joined.again()
     joined.add(heard(events_of([[call("ls")]], "2", lone_end=False))[1])

@@ -10,7 +10,6 @@ import pytest
 from asking import SCHEMA
 from clew.adapters.wrapping.lines import relayed
 from clew.agent.control import ContextController
-from clew.agent.results import CallResult, messages
 from clew.core import rawjson
 from clew.core.items import Digests
 from clew.exchange.answers import AnswerReader
@@ -20,6 +19,8 @@ from clew.exchange.thread import Thread
 from clew.exchange.transport import Transport
 from clew.llm.streaming import Spoken
 from clew.testing import Answer, Call, StrictProvider
+from clew.wire.formats import named
+from clew.wire.formats.base import CallResult
 from clients import engine
 
 Body = dict[str, Any]
@@ -206,7 +207,9 @@ def test_what_is_too_long_is_folded_and_asked_again(tmp_path: Path, way: str) ->
 
 
 def test_results_say_what_went_wrong() -> None:
-    [content] = messages([CallResult("recall~0", "recall", "It."), CallResult("c1", "recall", "No.", True)], "gemini")
+    [content] = named("gemini").results(
+        [CallResult("recall~0", "recall", "It."), CallResult("c1", "recall", "No.", True)]
+    )
     assert content == {
         "role": "user",
         "parts": [

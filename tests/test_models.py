@@ -24,7 +24,7 @@ from clew.llm.anthropic import AnthropicModel
 from clew.llm.openai import OpenAIModel
 from clew.testing import Answer, Call, HeardRequest, StrictProvider, conversation, view_of
 from clew.wire import encode
-from clew.wire.rules.anthropic_compaction import COMPACT_BETA
+from clew.wire.formats.anthropic.compaction import COMPACT_BETA
 
 MODEL = "model-of-these-tests"  # the SDKs warn of real ones that are old
 KEY = "sk-proj-Zeppelin0123456789abcdef"

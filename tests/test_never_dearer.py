@@ -125,6 +125,18 @@ async def test_what_is_refused_for_its_answer_alone_is_sent_with_room_for_all_of
     await engine.close()
 
 
+@pytest.mark.parametrize("counted", [115_000, 125_000])
+async def test_the_same_where_its_provider_counts_otherwise_than_clew(counted: int) -> None:
+    """By clew's own count both would have fitted, or neither: what the provider counted says what was wrong."""
+    engine, asked = Engine(SQLite(":memory:")), {"model": "gpt-4o", "max_tokens": 16_000}
+    request = Request({**asked, "messages": history(100 if counted < 120_000 else 120, 1_000)})
+    view = await engine.prepare(request)
+    said = f"input length and `max_tokens` exceed context limit: {counted} + 16000 > 128000"
+    await engine.refused(view, said)
+    assert (await engine.limits.target("default", view.frame)).kept_free == 16_000
+    await engine.close()
+
+
 def test_a_small_window_keeps_what_answers_take() -> None:
     budget = Budget(64_000)
     assert [budget.kept_free(taken=n) for n in (100, 6_000, 60_000)] == [4_000, 6_000, 32_000]

@@ -9,10 +9,12 @@ from clew import Budget, Engine, NotFound, OverBudget, Request, Sessions, body
 from clew.agent import Agent, Answered
 from clew.agent.control import ContextController
 from clew.agent.tools import Permissions, Toolbox
-from clew.core.items import Node
+from clew.core.items import Item, Node
 from clew.core.view import View
 from clew.engine import pins
 from clew.store.sql import SQLStore
+from clew.store.trace import Trace
+from clew.testing import view_of
 from clew.testing.provider import Answer, Call, StrictProvider
 from clew.wire.rules.check import check
 from test_agent import FORMATS, done, page, reader, talker
@@ -126,6 +128,18 @@ async def test_pins_come_back_in_the_order_in_which_they_were_said(store: SQLSto
     ] == [text for text in said if text in wanted and text != RULE]
     assert QUOTED in found[0]
     assert len(found) == len(wanted)
+
+
+async def test_what_is_quoted_nowhere_in_view_any_more_is_to_be_quoted_again() -> None:
+    """Its quote may leave with a history that the client cut."""
+    whole = view_of({"model": "gpt-4o", "messages": OPENING})
+    view = whole.replace(0, 1, Item("summary", "user", "A greeting."), by="test")
+    pinned = frozenset({whole.nodes[0].id})
+    quote = {view.nodes[1].id: whole.nodes[0].id}
+    assert pins.hidden(view, Trace("a branch", pinned=pinned)) == [*pinned]
+    assert pins.hidden(view, Trace("a branch", pinned=pinned, quoted=quote)) == []
+    assert pins.hidden(view, Trace("a branch", pinned=pinned, quoted={"gone": whole.nodes[0].id})) == [*pinned]
+    assert pins.hidden(whole, Trace("a branch", pinned=pinned)) == []
 
 
 async def test_while_nothing_is_compacted_each_request_goes_on_where_the_last_one_ended(store: SQLStore) -> None:

@@ -1,15 +1,16 @@
 """What plugins of coding agents are answered, and Crush, whose server is a double here: it is not to be had."""
 
-import io
+import asyncio
 import json
 import os
 import re
+import socket
 import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,31 @@ def log(tmp_path: Path) -> SQLite:
     return SQLite(tmp_path / "log.db")
 
 
+@asynccontextmanager
+async def line_to(talk: PluginConversations) -> AsyncIterator[tuple[socket.socket, asyncio.Task[None]]]:
+    """A line on which a program talks, and what clew does at its end."""
+    own, other = socket.socketpair()
+    own.setblocking(False)
+    reader, writer = await asyncio.open_connection(sock=other, limit=1 << 24)
+    talked = asyncio.create_task(converse(talk.answer, reader, writer))
+    yield own, talked
+    await talked
+    writer.close()
+    own.close()
+
+
+async def answers(talk: PluginConversations, *lines: bytes) -> list[Any]:
+    """What a program is answered that says these lines, and ends."""
+    loop, got = asyncio.get_running_loop(), b""
+    async with line_to(talk) as (own, _):
+        for line in lines:
+            await loop.sock_sendall(own, line + b"\n")
+        own.shutdown(socket.SHUT_WR)
+        while got.count(b"\n") < len(lines):
+            got += await loop.sock_recv(own, 1 << 20)
+    return [json.loads(line) for line in got.splitlines()]
+
+
 @pytest.mark.parametrize("client", HISTORIES)
 async def test_what_is_as_it_was_is_named_by_its_place(client: str, log: SQLite) -> None:
     talk, history = talking(client, log), HISTORIES[client]
@@ -127,10 +153,7 @@ async def test_opencode_is_not_sent_what_failed_and_knows_its_summary(log: SQLit
 async def test_who_does_not_wait_for_an_answer_is_answered_in_order_all_the_same(client: str, log: SQLite) -> None:
     talk, whole = talking(client, log), HISTORIES[client](4)
     asked = [asking("view", messages=whole[:end], folder="here") for end in range(1, len(whole) + 1)]
-    source = io.BytesIO(b"".join(json.dumps({"id": n, **one}).encode() + b"\n" for n, one in enumerate(asked)))
-    sink = io.BytesIO()
-    await converse(talk.answer, source, sink)
-    told = [json.loads(line) for line in sink.getvalue().splitlines()]
+    told = await answers(talk, *(json.dumps({"id": n, **one}).encode() for n, one in enumerate(asked)))
     assert [line["id"] for line in told] == [*range(len(asked))]
     assert not any("failed" in line for line in told)
     assert len({session.branch for session in await log.sessions("default")}) == 1
@@ -138,14 +161,15 @@ async def test_who_does_not_wait_for_an_answer_is_answered_in_order_all_the_same
 
 
 async def test_what_was_asked_by_a_program_that_has_ended_is_written_down(log: SQLite) -> None:
-    class GonePipe(io.BytesIO):
-        def write(self, _: object) -> int:
-            raise BrokenPipeError
-
     talk = talking("pi", log)
-    lines = [{"id": n, **asking("view", session=f"ses_{n}", messages=pi_history(1))} for n in (1, 2)]
-    source = io.BytesIO(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
-    await converse(talk.answer, source, GonePipe())
+    async with line_to(talk) as (own, talked):
+        for n in (1, 2):
+            await asyncio.get_running_loop().sock_sendall(
+                own,
+                json.dumps({"id": n, **asking("view", session=f"ses_{n}", messages=pi_history(1))}).encode() + b"\n",
+            )
+        own.close()
+        await talked
     assert await log.session("default", "pi-ses_1")
     assert await log.session("default", "pi-ses_2")
     await log.close()
@@ -241,10 +265,7 @@ async def test_lines_are_answered_and_faults_are_told(log: SQLite) -> None:
     key = "sk-ant-api03-" + "Ab1_" * 23 + "AAAA"
     lines = [{"id": 1}, {"id": 2, **asking("view", messages=pi_history(1))}]
     lines += [{"id": 3, **asking("view", messages=[{"role": "user", "content": f"my key is {key}"}])}]
-    source = io.BytesIO(b"not json\n" + b"".join(json.dumps(line).encode() + b"\n" for line in lines))
-    sink = io.BytesIO()
-    await converse(talk.answer, source, sink)
-    told = {line.get("id"): line for line in map(json.loads, sink.getvalue().splitlines())}
+    told = {line.get("id"): line for line in await answers(talk, b"not json", *(json.dumps(x).encode() for x in lines))}
     assert told[None]["failed"]
     assert "expected `act`" in told[1]["failed"]
     assert told[2] == {"id": 2, "messages": None}
@@ -377,3 +398,83 @@ def test_crush_is_told_how_full_the_window_is_once_it_matters(tmp_path: Path) ->
     assert told_before_tool({**event, "session_id": "new"}) == ""
     assert told_before_tool({**event, "session_id": "unknown"}) == ""
     assert told_before_tool({**event, "cwd": "/", "session_id": "full"}) == ""
+
+
+# --- Claude Code ------------------------------------------------------------------------------------------------------
+
+
+def row(role: str, text: str = "", **more: Any) -> dict[str, Any]:
+    return {"role": role, "text": text, "toolUses": [], **more}
+
+
+def claude_history(turns: int) -> list[dict[str, Any]]:
+    out = [row("user", "count amber", handle="h")]
+    for n in range(turns):
+        call = {"tool_use_id": f"c{n}", "tool": "Bash", "input": {"command": f"echo fact-{n}"}}
+        result = {"tool_use_id": f"c{n}", "text": f"fact-{n}\n{LINES}", "isError": False}
+        out += [row("assistant", toolUses=[call], handle=f"a{n}"), row("user", toolResults=[result], handle=f"r{n}")]
+    return [*out, row("assistant", "Done.", handle="d")]
+
+
+def rows(told: dict[str, Any], own: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What a session goes on with, as its client has it then: all are new ones."""
+    found = [own[one] if isinstance(one, int) else one for one in told["messages"]]
+    return [{key: value for key, value in one.items() if key != "handle"} for one in found]
+
+
+@pytest.mark.parametrize("client", ["one process", "a process an answer"])
+async def test_a_mod_compacts_and_an_undo_gives_every_message_back(client: str, log: SQLite) -> None:
+    talk, own = talking("claude", log), claude_history(20)
+    told = await talk.answer(asking("compact", messages=own, window=100_000, folder="/w"))
+    assert told["after"] * 2 < told["before"]
+    after = rows(told, own)
+    more = [row("user", "and then?"), row("assistant", "Well.")]
+    if client != "one process":
+        talk = talking("claude", log)
+    found = await talk.answer(
+        asking("tool", name="recall", given={"id": re.findall(r"recall (\w{10})", str(after))[0]})
+    )
+    assert "fact-0" in found["text"]
+    undone = await talk.answer(asking("undo", messages=[*after, *more], window=100_000))
+    before = [{key: value for key, value in one.items() if key != "handle"} for one in own]
+    assert rows(undone, [*after, *more]) == [*before, *more]
+    with pytest.raises(NotFound):
+        await talk.answer(asking("undo", messages=[*before, *more], window=100_000))
+    await log.close()
+
+
+async def test_what_is_short_is_not_compacted_and_nothing_is_done_ahead(log: SQLite) -> None:
+    talk = talking("claude", log)
+    assert (await talk.answer(asking("compact", messages=claude_history(1), window=100_000)))["messages"] is None
+    assert (await talk.answer(asking("compact", messages=claude_history(20), ahead=True)))["skip"]
+    assert (await talk.answer(asking("compact", messages=[])))["messages"] is None
+    await log.close()
+
+
+async def test_a_second_compaction_folds_what_the_first_left(log: SQLite) -> None:
+    talk, own = talking("claude", log), claude_history(20)
+    after = rows(await talk.answer(asking("compact", messages=own, window=100_000)), own)
+    longer = [*after, *claude_history(40)[41:]]
+    again = await talk.answer(asking("compact", messages=longer, window=100_000))
+    assert again["after"] < again["before"]
+    assert len({session.branch for session in await log.sessions("default")}) == 1
+    text = json.dumps(rows(again, longer))
+    ids = set(re.findall(r"recall (\w{10})", text))
+    originals = [node.item.text for id in ids for node in await Engine(log).recall("default", id)]
+    shown = [result["text"] for one in rows(again, longer) for result in one.get("toolResults", ())]
+    assert all(f"fact-{n}\n" in "".join([*shown, *originals]) for n in range(40))
+    await log.close()
+
+
+async def test_beside_a_summary_of_the_clients_model_code_tells_what_it_may_lack(log: SQLite) -> None:
+    windows: dict[str, int] = {}
+    talk = PluginConversations("claude", Engine(log, Budget(window=100_000), Settings()), windows, is_own=True)
+    assert await talk.answer(asking("compact", messages=claude_history(20))) == {"own": True}
+    summary = (
+        "Continued.\nSummary:\nThe counts ran to fact-19.\n\nIf you need specific details from before compaction, …"
+    )
+    told = await talk.answer(asking("beside", messages=claude_history(20), words=summary))
+    assert "The counts ran" not in told["text"]
+    assert "If you need" not in told["text"]
+    assert "[clew log " in told["text"]
+    await log.close()

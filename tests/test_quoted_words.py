@@ -67,7 +67,11 @@ def talk(who: str) -> list[Message]:
     messages = [user("Hello. Begin when you like."), said("I do."), *WHO[who], user("Begin.")]
     for n in range(40):
         messages += [*read(f"page_{n}.txt", f"p{n}", f"line of page {n}, and more of it. " * 40)]
-        messages += [said(f"Page {n} is read."), user("Next.")]
+        # So much else that hardly any of what was said at first stands in a summary.
+        news = "".join(
+            f"Captain {m.title()}o{n} sailed to {m[::-1].title()}ia with {n}7{k} tons. " for k, m in enumerate(LAST)
+        )
+        messages += [said(f"Page {n} is read. {news}"), user("Next.")]
     return messages[:-1]
 
 

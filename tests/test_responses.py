@@ -36,9 +36,9 @@ from clew.core.cuts import cuts
 from clew.core.items import Digests, Frame, Opening
 from clew.core.view import View
 from clew.steps.repair import repair
-from clew.wire.formats import openai_responses as codec
+from clew.wire.formats.openai_responses import codec
+from clew.wire.formats.openai_responses.rules import RULES
 from clew.wire.rules.check import source
-from clew.wire.rules.openai_responses import RULES
 
 Body = dict[str, Any]
 JUNK: list[Any] = [None, 7, "", [], {}, [[]], [None], [{}], {"type": []}]

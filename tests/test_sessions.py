@@ -174,7 +174,7 @@ async def test_an_undo_takes_back_what_was_made_of_the_stand_ins_too(store: Stor
     trace = await store.load("default", branch)
     first = trace.edits[-1].stand_ins[-1]
     items = [Item("summary", "user", text) for text in ("Shorter.", "Brief.")]
-    shorter, brief = (Node(new_id(), run.engine.digests("default").content(item), item) for item in items)
+    shorter, brief = (Node(new_id() + new_id(), run.engine.digests("default").content(item), item) for item in items)
     made = [Edit("Shorter()", (first.id,), (shorter,)), Edit("Shorter()", (shorter.id,), (brief,))]
     await store.write("default", Batch(branch, trace.seq, (*made,)))
     assert "Brief." in [n.item.text for n in (await run.engine.view("default", branch)).nodes]

@@ -11,7 +11,7 @@ from clew.core.items import Item
 from clew.core.view import View
 from clew.testing import view_of
 from clew.wire.convert.extras import with_tools
-from clew.wire.convert.tools import ToolDeclaration
+from clew.wire.formats.tools import ToolDeclaration
 
 ID = "0123456789"
 FORMS = [

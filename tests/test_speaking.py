@@ -18,12 +18,12 @@ from clew.core import rawjson
 from clew.llm.remote import seconds_to_wait
 from clew.llm.streaming import BrokenOff, Called, Piece, Spoken, Text, Thought, speaker
 from clew.llm.streaming.anthropic import AnthropicSpeaker
-from clew.llm.streaming.events import Events, data_of, read
 from clew.llm.streaming.openai import ChatSpeaker, ResponsesSpeaker
 from clew.llm.streaming.remote import RemoteSpeaker
 from clew.testing import Answer, Call, StrictProvider
 from clew.wire import check
 from clew.wire.overflow import overflow
+from clew.wire.streams.events import Events, data_of, read
 from streams import RECORDED, Recorded
 
 MODEL = "model-of-these-tests"

@@ -1,6 +1,7 @@
 """A conversation of a host that keeps its own list of messages."""
 
 import logging
+import re
 from pathlib import Path
 from typing import Any
 
@@ -76,3 +77,22 @@ async def test_what_is_kept_is_no_call_and_is_known_when_it_comes_again(store: S
     assert [n.item.text for n in again.nodes] == ["Which port is it?", "8080.", "And the host?"]
     assert [call.said for call in await store.calls("default", view.branch)] == [1, 3]
     assert (await store.check(True)) == []
+
+
+async def test_what_a_host_folds_by_itself_can_be_recalled_at_once(store: SQLStore) -> None:
+    engine = Engine(store, Budget(window=20_000, reserve=500))
+    thread, said = Thread(ContextController(engine), "talk"), list[dict[str, Any]]()
+    for n in range(12):
+        said += [{"role": "user", "content": f"Page {n} says okapi{n}. " + f"word{n} " * 300}]
+        said += [{"role": "assistant", "content": f"Page {n} is read."}]
+    view = (await thread.fit({"model": "gpt-4o", "messages": [*said, *BODY["messages"]]}, "openai_chat")).view
+    folded = await engine.compact(view)
+    ids = {id for node in folded.nodes for id in re.findall(r"recall ([0-9a-f]{10})", node.item.text)}
+    assert ids
+    assert not [id for id in ids if (await thread.answer("recall", {"id": id})).failed]
+    # Another one who has said the same may go on meanwhile: of that nothing is its own.
+    other = Thread(ContextController(engine), "talk")
+    await other.fit({"model": "gpt-4o", "messages": [*said, *BODY["messages"], {"role": "assistant", "content": "Yes."},
+                    {"role": "user", "content": "And zebu4711?"}]}, "openai_chat")  # fmt: skip
+    trace = await store.load("default", view.branch)
+    assert (await thread.answer("recall", {"id": trace.said[-1].id})).failed

@@ -29,7 +29,9 @@ from clew.sessions.transcripts import (
     write,
 )
 from clew.testing import conversation
-from clew.wire.convert.media import Media, has_failed, parts_of, read_media
+from clew.wire.convert.media import parts_of, read_media
+from clew.wire.formats import named
+from clew.wire.formats.media import Media
 from conftest import CORPUS, conversations
 
 HERE = Path(__file__).parent / "sessions"
@@ -61,7 +63,7 @@ def said(messages: Any, format: str) -> list[Any]:
                     parts = parts_of(item, format)
                     words = "\n".join(p for p in parts if isinstance(p, str) and p)
                     shown = [p.data for p in parts if isinstance(p, Media)]
-                    found.append(("result", words, shown, has_failed(item, format), number))
+                    found.append(("result", words, shown, named(format).has_failed(item), number))
                 case "media":
                     media = read_media(item.wire or {}, format)
                     found.append(("media", media.data if isinstance(media, Media) else media))

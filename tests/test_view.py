@@ -7,7 +7,7 @@ import pytest
 
 from clew import BrokenHistory, Digests, Item, Node, Pinned, Swap, View
 from clew.core.cuts import continues, pairs
-from clew.core.items import BESIDE
+from clew.core.items import ASKING, BESIDE
 from clew.core.view import fold, originals, shared_start
 from clew.testing import view_of
 
@@ -177,6 +177,17 @@ def test_an_edit_that_quotes_a_stand_in_holds_while_that_one_does() -> None:
     assert fold(view.nodes, told.edits) == told.nodes
     assert fold(view.nodes[1:], told.edits) == view.nodes[1:]
     assert fold(view.nodes, told.edits[1:]) == view.nodes
+
+
+def test_an_edit_that_quotes_nobody_by_name_holds_only_while_the_client_changes_nothing() -> None:
+    """As those of earlier versions: what it quotes may be what the client changed."""
+    view = view_of(TALK)
+    asked, beside = {ASKING: "h…"}, {BESIDE: [view.nodes[0].id]}
+    vague = view.replace_all([Swap(1, 7, [line()], asked)], by="test")
+    named = view.replace_all([Swap(1, 7, [line()], asked | beside)], by="test")
+    assert fold(view.nodes, vague.edits) == vague.nodes
+    assert fold(view.nodes, vague.edits, changed=True) == view.nodes
+    assert fold(view.nodes, named.edits, changed=True) == named.nodes
 
 
 def test_an_edit_holds_where_a_provider_s_reasoning_went_and_where_another_one_s_came() -> None:

@@ -10,6 +10,7 @@ from clew.core.items import Item
 from clew.steps.worklog.acts import act_of, command_act
 from clew.steps.worklog.changes import change, patched
 from clew.steps.worklog.choosing import LogLine, Weights, merged, ranked
+from clew.steps.worklog.log import Log
 from clew.steps.worklog.refusals import REFUSED_HEADING
 from clew.steps.worklog.requests import WorkRequest, WorkStep, requests
 from clew.steps.worklog.standing import Standing
@@ -109,6 +110,21 @@ def test_lines_of_one_form_are_one_line_that_tells_what_differs() -> None:
     assert [line.text for line in merged(same)] == ["ran `make` (3 times)"]
 
 
+def test_no_old_value_is_told_without_the_new_one() -> None:
+    talk = [
+        f"The {name} of pier {n} was seen to, with {n * 7} nails."
+        for n, name in enumerate("lamp rail rope sign".split())
+    ]
+    asks = ["The price of the crane is 410.", *talk, "I was wrong about the crane, its price is 395.", *talk[::-1]]
+    said = [
+        m for ask in asks for m in ({"role": "user", "content": ask}, {"role": "assistant", "content": "Noted it."})
+    ]
+    log = Log([view_of({"messages": said[:6]}).nodes, view_of({"messages": said[6:]}).nodes])
+    for size in range(60, 600, 20):
+        told = "\n".join(log.texts(size))
+        assert "is 410" not in told or "395" in told
+
+
 def test_a_root_is_left_out_of_paths_alone() -> None:
     assert below("/app/", "see /app/src/x.py, web/app/page.tsx, https://x.io/app/login") == (
         "see src/x.py, web/app/page.tsx, https://x.io/app/login"
@@ -150,6 +166,25 @@ def test_how_things_stand_survives_the_log() -> None:
     assert "Failed when last run" in again.told(2_000)
     again.add(WorkRequest("", [], [WorkStep("", [act("Bash", "exit code: 0", command="make")])]))
     assert "Failed" not in again.told(2_000)
+
+
+def test_of_the_newest_request_how_things_stand_tells_what_the_log_does_not() -> None:
+    stood = Standing()
+    stood.add(WorkRequest("Port the parser to Rust. Keep the old tests.\n- Ask Ms Vogel before you publish it.", ["1"]))
+    assert "Port the parser" in stood.told(2_000)
+    told = stood.told(2_000, "The user: Port the parser to Rust. Ask Ms Vogel before you publish it.")
+    assert told.endswith("The newest request: Keep the old tests.")
+    assert "newest request" not in stood.told(
+        2_000, "Port the parser to Rust. Keep the old tests. Ask Ms Vogel before you publish it."
+    )
+
+
+def test_what_a_client_orders_behind_the_first_task_is_in_the_log() -> None:
+    text = "Fix the crash.\n<instructions>\n# Task Instructions\nDo NOT modify the tests of the pump.\n</instructions>"
+    told = "\n".join(Log([view_of({"messages": [{"role": "user", "content": text}]}).nodes]).texts(2_000))
+    assert "The user: Fix the crash." in told
+    assert "(a program reported: " in told
+    assert "Do NOT modify the tests of the pump." in told
 
 
 def test_a_failure_that_nobody_came_back_to_is_told_for_a_dozen_commands() -> None:

@@ -32,10 +32,11 @@ def read() -> Tool:
     return execute
 
 
-def work(provider: StrictProvider, engine: Engine) -> Worked:
+def work(provider: StrictProvider, engine: Engine, offer: bool = True) -> Worked:
     os.chdir(Path.home())  # Inspect writes beside whoever runs it
     compaction = ClewCompaction(engine, threshold=THRESHOLD)
-    agent = react(prompt=AgentPrompt("You read."), tools=[read()], compaction=compaction, submit=False)
+    tools = [read(), *(compaction.tools if offer else ())]
+    agent = react(prompt=AgentPrompt("You read."), tools=tools, compaction=compaction, submit=False)
     task = Task([Sample("Read all parts, and tell me their keys.")], solver=agent)
     (log,) = evaluate(task, model_of(provider), log_dir="logs", display="none", max_tokens=500)
     assert log.samples, log.error

@@ -13,8 +13,8 @@ from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 
 from clew import Budget, Engine, SQLite
+from clew.adapters.hosted import CHAPTER
 from clew.adapters.langchain import ClewMiddleware
-from clew.adapters.langchain.writing import RUN
 from clew.testing import Answer, Call, StrictProvider
 
 pytestmark = pytest.mark.usefixtures("as_shipped")
@@ -60,6 +60,6 @@ def test_its_words_are_in_the_next_request(tmp_path: Path) -> None:
         blocking(agent, "Read all parts, and tell me their keys.", {"recursion_limit": 100})
     asked = [one for one in provider.heard if "<full>" in json.dumps(one.body["messages"])]
     assert asked
-    assert heard.names.count(RUN) == len(asked)
+    assert heard.names.count(CHAPTER) == len(asked)
     last = json.dumps([one for one in provider.heard if one not in asked][-1].body["messages"])
     assert all(f"KEY_{n} = {n * 4711}" in last for n in range(1, 25))

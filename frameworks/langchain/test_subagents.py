@@ -98,7 +98,7 @@ def test_deepagents_has_it_instead_of_its_own(turn: Any, provide: Any, chat: Any
     state = turn(agent, "Have it read.", named("deep"))
     assert state["messages"][-1].content == "The work is done."
     assert all({"recall", "search_history"} <= set(names(one.body)) for one in provider.heard)
-    every = run(Sessions(clew.controller.engine).all())
+    every = run(Sessions(clew.engine).all())
     assert {session.name for session in every if session.cause == "start"} == {"deep"}
     (child,) = {session.branch for session in every if session.cause == "subagent"}
     assert "compaction" in {session.cause for session in every if session.branch == child}

@@ -9,6 +9,7 @@ from agents import (
     RunConfig,
     Runner,
     SQLiteSession,
+    Tool,
     function_tool,
     set_trace_processors,
     set_tracing_disabled,
@@ -45,21 +46,22 @@ class Counting(TracingProcessor):
         self.calls += isinstance(span.span_data, GenerationSpanData | ResponseSpanData)
 
 
-async def worked(provider: StrictProvider, engine: Engine) -> str:
+async def worked(provider: StrictProvider, engine: Engine, offer: bool) -> str:
     client = AsyncOpenAI(base_url=f"{provider.url}/v1", api_key="none", max_retries=0)
     session = ClewSession(SQLiteSession("parts"), engine)
     config = session.run_config(RunConfig(model_provider=OpenAIProvider(openai_client=client, use_responses=False)))
-    agent = Agent(name="reader", instructions="You read.", tools=[read], model="gpt-4o")
+    tools: list[Tool] = [read, *(session.tools if offer else ())]
+    agent = Agent(name="reader", instructions="You read.", tools=tools, model="gpt-4o")
     done = await Runner.run(agent, "Read all parts.", session=session, run_config=config, max_turns=100)
     return str(done.final_output)
 
 
-def work(provider: StrictProvider, engine: Engine) -> Worked:
+def work(provider: StrictProvider, engine: Engine, offer: bool = True) -> Worked:
     counting = Counting()
     set_tracing_disabled(False)
     set_trace_processors([counting])
     try:
-        return Worked(asyncio.run(worked(provider, engine)), counting.calls)
+        return Worked(asyncio.run(worked(provider, engine, offer)), counting.calls)
     finally:
         set_trace_processors([])
         set_tracing_disabled(True)

@@ -122,3 +122,21 @@ def test_a_threshold_that_cannot_hold_is_told_once(
     told = [r.getMessage() for r in caplog.records if r.name == "clew" and "proactive_compression" in r.getMessage()]
     assert len(told) == bool(words)
     assert all(word in told[0] for word in words), told
+
+
+def test_what_was_folded_last_can_be_recalled_at_once(provide: Any, agent: Any) -> None:
+    """A refusal folds, and the next thing that the agent does is to look at what it folded."""
+
+    def script(body: dict[str, Any]) -> Answer:
+        ids = re.findall(r"recall ([0-9a-f]{10})", "".join(texts(body)))
+        if ids and body["messages"][-1]["role"] == "user":
+            return Answer(calls=tuple(Call("recall", {"id": id}) for id in dict.fromkeys(ids)))
+        return Answer("Noted.")
+
+    provider = provide(script)
+    talking = agent(provider, window=100_000, conversation_manager=Sliding(window_size=40, engine="clew.db"))
+    for n in range(14):
+        talking(f"Turn {n}: the port of host{n} is {9000 + n}. {LONG}")
+    results = [text for heard in provider.heard for text in texts(heard.body) if "from earlier in this" in text]
+    assert results
+    assert "no item has the id" not in str([heard.body for heard in provider.heard])

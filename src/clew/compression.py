@@ -156,7 +156,7 @@ async def acompress(
     form = format or detect_list(messages)
     body: dict[str, Any] = {named(form).LIST: list(messages)}
     if tools:
-        body |= {"toolConfig": {"tools": list(tools)}} if form == "bedrock" else {"tools": list(tools)}
+        body |= named(form).declaring(list(tools))
     frame, items = decode(body, form)
     digests = Digests()
     said = digests.chain(items)

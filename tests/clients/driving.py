@@ -19,6 +19,7 @@ from clew.gateway.metrics import Metrics
 from clew.gateway.server import GatewayThread
 from clew.gateway.settings import ClientCompaction, GatewaySettings
 from clew.gateway.upstreams import Upstream, Upstreams
+from clew.resident.serving import end_all
 from clew.store.places import open_store
 from clew.store.records import Session
 from clew.testing import Answer, StrictProvider
@@ -26,7 +27,7 @@ from clew.testing.provider import Call
 from clew.wire.convert.tools import declared
 
 HERE = Path(__file__).parent
-PROGRAMS = HERE / "node_modules" / ".bin"
+PROGRAMS = Path(os.environ.get("CLIENT_PROGRAMS", HERE / "node_modules")) / ".bin"  # scripts/newest_clients.py
 SCOPE = "default"
 KEY = "sk-none"
 # How the tool that runs a command is called by each program, and what it wants to know.
@@ -138,6 +139,13 @@ class Stage:
     def work(self) -> Path:
         return self.home / "work"
 
+    @property
+    def env(self) -> dict[str, str]:
+        """What a program knows of this machine."""
+        path = f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
+        given = {"PATH": path, "HOME": str(self.home), "TERM": "dumb", "LANG": "C.UTF-8"}
+        return {**given, "CLEW_STORE": str(self.home / "log.db")}
+
     @contextmanager
     def serving(self, compaction: ClientCompaction = "prevent", **given: Any) -> Iterator[str]:
         """A gateway over the same store, before the same provider."""
@@ -169,9 +177,7 @@ class Stage:
         until: str = "",
     ) -> str:
         """What a program says that knows nothing of this machine; it is not left alone `until` it says this."""
-        path = f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
-        given = {"PATH": path, "HOME": str(self.home), "TERM": "dumb", "LANG": "C.UTF-8", **env}
-        given["CLEW_STORE"] = str(self.home / "log.db")
+        given = {**self.env, **env, "CLEW_STORE": str(self.home / "log.db")}
         self.work.mkdir(parents=True, exist_ok=True)
         if not until:
             done = subprocess.run(
@@ -250,4 +256,7 @@ def outcome(on: Stage) -> tuple[int, str]:
 def stage(home: Path, model: Model, window: int = 200_000, **given: Any) -> Iterator[Stage]:
     """A provider with this model, and a home for a program."""
     with StrictProvider(model, window=window, **given) as provider:
-        yield Stage(home, model, provider, window)
+        try:
+            yield Stage(home, model, provider, window)
+        finally:
+            end_all({"HOME": str(home)})  # what a program started and left

@@ -19,7 +19,7 @@ from clew.exchange.thread import Thread, engine_at
 from clew.steps.chapters.allowance import Allowance
 from clew.steps.chapters.by_model import ByModel
 from clew.store.records import Cause, Method, Origin
-from clew.wire.convert.tools import ToolDeclaration
+from clew.wire.formats.tools import ToolDeclaration
 
 Where = Engine | str | Path | Callable[[], Engine] | None  # an engine, where its store is, or what makes one
 

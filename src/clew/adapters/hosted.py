@@ -9,8 +9,8 @@ from typing import Any
 from clew import catalog
 from clew.core.bridge import on_loop
 from clew.errors import ModelError
-from clew.llm.remote import fault_of
 from clew.steps.chapters.model import Prompt, Reply
+from clew.wire.streams.faults import fault_of
 
 CHAPTER = "clew chapter"  # the name under which callbacks and traces of a framework see a question
 ERROR_CHARACTERS = 300  # characters of what an error says

@@ -9,9 +9,9 @@ from uuid import uuid4
 
 from clew.agent.control import ContextController, SentBody
 from clew.agent.events import AgentEvent, Answered, Compacted, Ran, Retrying, Running
-from clew.agent.results import CallResult, asked, frame, lead, messages, partial
+from clew.agent.results import asked, frame, partial
 from clew.agent.tools import Permissions, Toolbox
-from clew.config.places import here
+from clew.config.places import environment
 from clew.core.items import Frame, Scope
 from clew.core.view import View
 from clew.engine.append import Addition
@@ -22,9 +22,10 @@ from clew.llm.streaming import Speaker, Spoken, Text, ToolCall
 from clew.steps.chapters.allowance import Allowance, may_ask_own
 from clew.steps.chapters.by_model import ByModel
 from clew.store.records import Origin
-from clew.wire.convert.media import Media
-from clew.wire.convert.tools import ToolDeclaration
 from clew.wire.formats import named
+from clew.wire.formats.base import CallResult
+from clew.wire.formats.media import Media
+from clew.wire.formats.tools import ToolDeclaration
 
 STEPS = 200  # calls of the model for one word of the user
 CALL_TRIES = 4  # of one call
@@ -162,16 +163,18 @@ class Agent:
 
     async def view(self) -> View:
         """The conversation as it stands, and would be sent. Raises `NotFound` where nothing was said yet."""
-        return await self.controller.open(await self._addition(lead(self.speaker.format, self.system)))
+        return await self.controller.open(await self._addition(named(self.speaker.format).lead(self.system)))
 
     async def _prepare(self, new: Sequence[dict[str, Any]]) -> SentBody:
-        return await self.controller.prepare(await self._addition([*lead(self.speaker.format, self.system), *new]))
+        return await self.controller.prepare(
+            await self._addition([*named(self.speaker.format).lead(self.system), *new])
+        )
 
     async def _addition(self, said: Sequence[dict[str, Any]]) -> Addition:
         format = self.speaker.format
         tools = [ToolDeclaration(t.name, t.description, t.parameters) for t in self.toolbox.tools.values()]
         body = frame(format, self.speaker.name, self.system, tools, await self._answer())
-        own = self._own() if self.controller.engine.settings.author == "own" and may_ask_own(here().env) else None
+        own = self._own() if self.controller.engine.settings.author == "own" and may_ask_own(environment()) else None
         return Addition(
             {**body, named(format).LIST: list(said)}, self.session, format, self.scope, self.origin, own=own
         )
@@ -246,7 +249,7 @@ class Agent:
                 yield Ran(*results[-1])
         finally:
             left = [CallResult(call.id, call.name, CANCELLED, failed=True) for call in calls[len(results) :]]
-            await self._say(messages([*results, *left], self.speaker.format))
+            await self._say(named(self.speaker.format).results([*results, *left]))
 
     async def _result(self, call: ToolCall) -> CallResult:
         if self.controller.is_ours(call.name) and self._last is not None:

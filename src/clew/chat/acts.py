@@ -16,9 +16,11 @@ from clew.chat.reading import ReadingScreen
 from clew.chat.writing import Field, Filling, Writing
 from clew.core.items import SHORT
 from clew.errors import NotFound
+from clew.screens import chapters as screen
 from clew.screens import diff as diffs
-from clew.screens.lines import called, count, label, moment, numbered
+from clew.screens.lines import called, count, dollars, label, moment, numbered
 from clew.sessions import chains
+from clew.sessions.chapters import ToldChapter
 from clew.sessions.conversation import NOTHING_LEAVES, PinEffect
 from clew.store.records import Method
 
@@ -177,6 +179,34 @@ def _tell_pin(chat: "Chat", done: PinEffect) -> None:
     told = "is no longer pinned" if done.off else kept
     what = done.items[0].id[:SHORT] if len(done.items) == 1 else f"Each of {len(done.items)} items"
     chat.say(f"{what} {told}.")
+
+
+async def chapters(chat: "Chat", typed: str) -> None:
+    """Show who wrote each chapter, with what its model was asked and answered."""
+    one = await chat.backend.conversation()
+    rows = [_chapter(told, f"{told.state:<9}") for told in await one.chapters() if told.id]
+    title = "Who wrote the chapters: Enter shows one, with question and answer"
+    if picked := await chat.ask(Choosing(title, rows, typed, "there are no chapters yet: nothing was compacted")):
+        [told, *_] = await one.chapters(picked)
+        await _shown(chat, f"Chapter {told.id}", lambda console: screen.told(console, told))
+
+
+def _chapter(told: ToldChapter, aside: str) -> ChoiceRow:
+    cost = dollars(told.cost)
+    return ChoiceRow(told.id, f"{told.id}  {told.title:<16} by {brief(told.author, 40)}", f"{aside} {cost}".strip())
+
+
+async def rewrite(chat: "Chat", typed: str) -> None:
+    """Have code write a chapter that a model wrote."""
+    chat.backend.controller.check_idle()
+    models = [told for told in await (await chat.backend.conversation()).chapters() if told.node and told.asked]
+    rows = [_chapter(told, f"{told.tokens:,} tokens") for told in models]
+    none = "no chapter in view was written by a model"
+    asked = Choosing("Have code write which chapter?", rows, typed, none)
+    picked = typed if any(row.id == typed for row in rows) else await chat.ask(asked)
+    if picked:
+        done = await (await chat.backend.idle()).rewrite(picked)
+        chat.say(f"Rewritten by code: {done.before:,} → {done.after:,} tokens.")
 
 
 async def instructions(chat: "Chat", typed: str) -> None:

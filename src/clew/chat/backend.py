@@ -35,7 +35,7 @@ from clew.sessions.window import Window
 from clew.steps.worklog.writing import summary
 from clew.store.protocol import Store
 from clew.store.records import Method, Session
-from clew.wire.convert.media import Media
+from clew.wire.formats.media import Media
 
 REMEMBERED = 10  # conversations whose messages can be brought back into the prompt
 RECENT_ITEMS = 400  # items of each that are looked through

@@ -35,6 +35,8 @@ COMMANDS = (
     Command("Lineage", "lineage", acts.lineage, "f6"),
     Command("What did that stand for?", "expand", acts.expand, "f7"),
     Command("What was lost?", "lost", acts.lost, "f8"),
+    Command("Who wrote the chapters?", "chapters", acts.chapters),
+    Command("Have code write a chapter…", "rewrite", acts.rewrite),
     Command("Search what was said…", "search", acts.search, "f10"),
     Command("The window", "window", acts.window, "f5"),
     Command("Copy the last answer", "copy", acts.copy),

@@ -8,7 +8,7 @@ from clew.clients.voices import OWN_COMMAND
 from clew.errors import ClewError, ToolError
 from clew.llm.streaming import Text, Thought
 from clew.screens.lines import count
-from clew.wire.convert.media import Media
+from clew.wire.formats.media import Media
 
 if TYPE_CHECKING:
     from clew.chat.app import Chat

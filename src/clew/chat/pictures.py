@@ -9,7 +9,7 @@ from pathlib import Path
 from clew.catalog import Model
 from clew.config import write_key
 from clew.errors import BadRequest
-from clew.wire.convert.media import Media
+from clew.wire.formats.media import Media
 
 NAMED_PICTURE = re.compile(r"""(?:^|\s)@(?:"([^"\n]+)"|(\S+))""")
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp")

@@ -1,4 +1,4 @@
-"""The command line. A module a group of commands; importing it adds them to the app, in the order of `--help`."""
+"""The command line. A module a group of commands; importing it adds them to the app; `groups` has their order."""
 
 from clew.cli import (  # noqa: I001
     talk,

@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from clew.cli.completion import names
+from clew.cli.groups import PLACES
 from clew.config.places import here
 from clew.errors import BadConfig, ClewError
 
@@ -31,7 +32,18 @@ class Nothing(ClewError):
 
 
 class Commands(TyperGroup):
-    """Says what went wrong in one line."""
+    """Groups its commands, and says what went wrong in one line."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        order = list(PLACES)
+        known = super().list_commands(ctx)
+        return sorted(known, key=lambda name: order.index(name) if name in PLACES else len(order))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        found: Any = super().get_command(ctx, cmd_name)
+        if found is not None and cmd_name in PLACES:
+            found.rich_help_panel, found.short_help = PLACES[cmd_name]
+        return found
 
     def main(self, *args: Any, **extra: Any) -> Any:
         try:

@@ -1,6 +1,7 @@
 """Commands that look into the log: what calls took, what a stand-in stands for, where something was said."""
 
 import asyncio
+import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -30,10 +31,11 @@ if TYPE_CHECKING:
     from clew.facts.coverage import CoverageLedger
     from clew.sessions.conversation import NumberedCall
 
+HEX = re.compile(r"[0-9a-fA-F]+")
 FOUND = 10  # texts that a search shows
 
 
-@app.command(epilog="Example: clew calls demo --scope demo")
+@app.command(epilog="Example: clew calls demo")
 def calls(
     name: SessionName,
     as_json: AsJson = False,
@@ -60,20 +62,26 @@ async def _called(name: str, scope: str, path: str | None) -> "list[NumberedCall
         return await one.calls()
 
 
-@app.command(epilog="Example: clew recall 3fa94c21b0 --grep error")
+@app.command(epilog='Example: clew recall "remove the session lane" --grep lane')
 def recall(
-    id: Annotated[str, typer.Argument(metavar="ID", help="The id after the word recall in a stand-in.")],
+    id: Annotated[
+        str,
+        typer.Argument(metavar="ID|WORDS", help="The id after the word recall in a summary, or words."),
+    ],
     lines: Annotated[str, typer.Option(metavar="A-B", help="Only these lines, counted from 1.")] = "",
     grep: Annotated[str, typer.Option(metavar="PATTERN", help="Only lines that match, or contain these words.")] = "",
     as_json: AsJson = False,
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
-    """Print the original behind a stand-in, byte for byte; on a terminal, control characters are escaped."""
+    """Print an original, byte for byte: what a summary stands for, or what clew search finds first.
+
+    On a terminal, control characters are escaped.
+    """
     from clew.screens.lines import described
     from clew.screens.originals import excerpt, heading, items, original
 
-    nodes = asyncio.run(_recalled(id, scope, store))
+    id, nodes = asyncio.run(_recalled(id, scope, store))
     text = "\n".join(original(n.item) for n in nodes)
     if as_json:
         echo_json({"id": id} | ({"text": excerpt(text, lines, grep)} if lines or grep else {"items": items(nodes)}))
@@ -90,17 +98,25 @@ def recall(
         typer.echo(told, nl=not last or sys.stdout.isatty())
 
 
-async def _recalled(id: str, scope: str, path: str | None) -> Sequence["Node"]:
+async def _recalled(id: str, scope: str, path: str | None) -> tuple[str, Sequence["Node"]]:
+    """The originals, and the id by which they were found."""
+    from clew.core.items import SHORT
+
     async with looking(scope, path) as found:
+        if not HEX.fullmatch(id):
+            best = await found.search(id, limit=1)
+            if not best:
+                raise NotFound(f"no match for {id!r} (scope {scope!r}); try other words, or another --scope or --store")
+            id = best[0].found.id[:SHORT]
         try:
-            return await found.recall(id)
+            return id, await found.recall(id)
         except (Ambiguous, Purged):
             raise
         except NotFound as error:
             raise NotFound(f"{error} (scope {scope!r}); try another --scope or --store") from None
 
 
-@app.command(epilog='Example: clew search "which test failed" --scope demo')
+@app.command(epilog='Example: clew search "which test failed"')
 def search(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Words, a name, or a question.")],
     within: Annotated[
@@ -140,7 +156,7 @@ async def _search(
         return found, {s.branch: called(s) for s in await sessions.all()}
 
 
-@app.command(epilog="Example: clew coverage demo --scope demo")
+@app.command(epilog="Example: clew coverage demo")
 def coverage(
     name: SessionName,
     most: Annotated[int, typer.Option(metavar="N", help="Maximum number of facts to list.")] = 20,

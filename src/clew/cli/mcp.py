@@ -23,7 +23,9 @@ MCP_PORT = 8711
 def mcp(
     http: Annotated[bool, typer.Option("--http", help="Serve streamable HTTP on this machine, not stdio.")] = False,
     host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Address of this machine.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", metavar="N", help="Port for --http; 0: any free one.")] = MCP_PORT,
+    port: Annotated[
+        int, typer.Option("--port", metavar="N", min=0, max=65535, help="Port for --http; 0: any free one.")
+    ] = MCP_PORT,
     project: Annotated[
         Path | None, typer.Option("--project", metavar="FOLDER", help="The project, if not the one of this folder.")
     ] = None,
@@ -61,12 +63,24 @@ def mcp(
         }
         return opening.library(config, here().env, folder, **wanted)
 
-    with suppress(KeyboardInterrupt):
-        if not http:
-            from clew.mcp.stdio import serve_stdio
+    if not http:
+        from functools import cache
 
-            asyncio.run(serve_stdio(library))
-            return
+        from clew.mcp.stdio import serve_lines
+        from clew.resident.alone import alone
+
+        made = cache(library)
+
+        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            try:
+                await serve_lines(made, reader, writer)
+            finally:
+                if made.cache_info().currsize:
+                    await made().close()
+
+        alone(talk)
+        return
+    with suppress(KeyboardInterrupt):
         if not find_spec("mcp"):
             raise MissingExtra("clew mcp --http needs the protocol's SDK", "mcp")
         from clew.mcp.serving import MCP_PATH, listen, serve_http

@@ -93,7 +93,7 @@ async def _taken(
     return names, notes
 
 
-@app.command(epilog="Example: clew export demo --scope demo -o demo.jsonl")
+@app.command(epilog="Example: clew export demo -o demo.jsonl")
 def export(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help=NAMES_HELP, autocompletion=known)

@@ -1,8 +1,6 @@
 """The commands of coding agents: what their plugins start, and a new session in Crush."""
 
 import asyncio
-import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -15,38 +13,31 @@ from clew.config.places import here
 
 @app.command(hidden=True, epilog="Example: clew plugin pi (by the plugins that clew install writes)")
 def plugin(
-    client: Annotated[str, typer.Argument(metavar="CLIENT", help="opencode or pi.")],
+    client: Annotated[str, typer.Argument(metavar="CLIENT", help="claude, opencode or pi.")],
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
     """Answer the plugin of a coding agent on standard input and output, one JSON object a line."""
-    from clew.catalog import Model
-    from clew.config import engine
-    from clew.core.limits import Budget
-    from clew.plugins.conversations import FORMS, PluginConversations
+    from clew.plugins.conversations import FORMS, conversations
     from clew.plugins.lines import converse
+    from clew.resident.alone import alone
     from clew.store import open_store
 
     if client not in FORMS:
         raise UsageError(f"there is no plugin for {client}: there are {', '.join(FORMS)}")
     ensured()
     config = configured()
-    windows: dict[str, int] = {}
 
-    def budget(model: Model) -> Budget:
-        told, own = windows.get(model.name), config.budget.window
-        return config.budget_for(model, min(told, own) if told and own else told)
-
-    async def serve() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         opened = open_store(store or config.store)
-        talk = PluginConversations(client, engine(config, opened, budget, method="auto"), windows, scope)
+        talking = conversations(client, config, opened, scope)
         try:
-            await converse(talk.answer, sys.stdin.buffer, sys.stdout.buffer)
+            await converse(talking.answer, reader, writer)
         finally:
+            await talking.close()
             await opened.close()
 
-    with suppress(KeyboardInterrupt, BrokenPipeError):
-        asyncio.run(serve())
+    alone(talk)
 
 
 @app.command(epilog="Example: clew crush (in the folder of the project)")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import uvicorn
 
     from clew.config import Config
+    from clew.config.gateway import UpstreamTable
     from clew.events import Listener
     from clew.gateway.app import Gateway
     from clew.gateway.upstreams import Upstream
@@ -39,8 +40,12 @@ ANOTHER_PORT = "clew config set gateway.port N, then clew install CLIENT --gatew
 def serve(
     host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Address to listen on.")] = "",
     port: Annotated[
-        int, typer.Option("--port", metavar="N", help="Port to listen on; 0: any free one.", show_default=False)
-    ] = -1,
+        int | None, typer.Option("--port", metavar="N", min=0, max=65535, help="Port to listen on; 0: any free one.")
+    ] = None,
+    upstream: Annotated[
+        str,
+        typer.Option("--upstream", metavar="URL", help="Send all requests there: to a model on this machine."),
+    ] = "",
     compaction: Annotated[
         Literal["prevent", "answer", "pass"] | None,
         typer.Option("--compaction", help="What becomes of a client's own compaction."),
@@ -80,7 +85,8 @@ def serve(
     own = replace(
         own,
         host=host or own.host,
-        port=own.port if port < 0 else port,
+        port=own.port if port is None else port,
+        upstreams=everything_to(upstream) if upstream else own.upstreams,
         compaction=compaction or own.compaction,
         summary=summary or own.summary,
     )
@@ -94,6 +100,7 @@ def serve(
         )
     if background:
         given = {"--compaction": compaction, "--method": method, "--summary": summary, "--store": store}
+        given |= {"--upstream": upstream}
         options = [word for name, value in given.items() if value for word in (name, value)]
         in_background.say_started(in_background.started(own.host, own.port, options))
         return
@@ -109,6 +116,15 @@ def serve(
     with suppress(KeyboardInterrupt), ExitStack() as stack, asyncio.Runner(loop_factory=loop()) as runner:
         say = _say_shortly if resident else _say
         runner.run(_serve(config, opened(store, create=True), demo, stack, store or config.store, say))
+
+
+def everything_to(url: str) -> "dict[str, UpstreamTable]":
+    """One server for every format, with the clients' own keys."""
+    from clew.config.gateway import UpstreamTable
+
+    if not url.startswith(("http://", "https://")):
+        raise UsageError(f"--upstream {url}: expected a base URL, such as http://127.0.0.1:11434")
+    return {kind: UpstreamTable(url, kind) for kind in ("openai", "anthropic", "gemini")}
 
 
 async def _serve(
@@ -150,10 +166,12 @@ async def _serve(
 # --- clew open --------------------------------------------------------------------------------------------------------
 
 
-@app.command("open", epilog="Example: clew open demo --scope demo")
+@app.command("open", epilog="Example: clew open demo")
 def open_(
     name: PerhapsName = None,
-    port: Annotated[int, typer.Option("--port", metavar="N", help="Port to listen on; 0: any free one.")] = 0,
+    port: Annotated[
+        int, typer.Option("--port", metavar="N", min=0, max=65535, help="Port to listen on; 0: any free one.")
+    ] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
     scope: ScopeName = "",
     store: StorePath = None,
@@ -218,7 +236,8 @@ def upstreams(config: "Config") -> "list[Upstream]":
             raise BadConfig(f"gateway.upstreams.{name}.compacts: only an upstream of the kind anthropic compacts")
         url, models = own.url or HOMES[own.kind], tuple(own.models)
         found.append(Upstream(name, own.kind, url, key, models, own.compacts))
-    return [*found, *from_environment(here().env)]
+    everything = {upstream.kind for upstream in found if upstream.models == ("*",)}
+    return [*found, *(home for home in from_environment(here().env) if home.kind not in everything)]
 
 
 def made(config: "Config", store: "SQLStore", known: "list[Upstream]", more: "Sequence[Listener]" = ()) -> "Gateway":

@@ -20,12 +20,14 @@ from clew.cli.app import (
     conversation,
     echo_json,
     looking,
+    printable,
     seek_store,
 )
 
 if TYPE_CHECKING:
     from clew.screens.window import ShownWindow
     from clew.sessions.chains import Chain
+    from clew.sessions.chapters import ToldChapter
     from clew.sessions.diffs import Diff
     from clew.sessions.sessions import Sessions
     from clew.store.records import Session
@@ -36,7 +38,7 @@ LISTED = 20  # conversations
 # --- clew sessions ----------------------------------------------------------------------------------------------------
 
 
-@app.command(epilog="Example: clew sessions --scope demo")
+@app.command(epilog="Example: clew sessions")
 def sessions(
     name: PerhapsName = None,
     tag: Annotated[str, typer.Option(metavar="WORD", help="Only conversations with this tag.")] = "",
@@ -117,7 +119,7 @@ async def _titles(found: "Sessions", chains: Iterable["Chain"]) -> dict[str, str
 # --- clew show --------------------------------------------------------------------------------------------------------
 
 
-@app.command(epilog="Example: clew show demo --scope demo")
+@app.command(epilog="Example: clew show demo")
 def show(
     name: PerhapsName = None,
     ids: Annotated[bool, typer.Option("--ids", help="Show the id of each item, for clew pin.")] = False,
@@ -154,7 +156,7 @@ async def _window(name: str, scope: str, path: str | None) -> "ShownWindow":
 # --- clew diff --------------------------------------------------------------------------------------------------------
 
 
-@app.command(epilog="Example: clew diff demo --scope demo")
+@app.command(epilog="Example: clew diff demo")
 def diff(
     name: SessionName,
     full: Annotated[bool, typer.Option("--full", help="List every item that left the view.")] = False,
@@ -185,7 +187,7 @@ async def _compared(name: str, scope: str, path: str | None) -> "Diff":
 # --- clew preview -----------------------------------------------------------------------------------------------------
 
 
-@app.command(epilog="Example: clew preview demo --scope demo")
+@app.command(epilog="Example: clew preview demo")
 def preview(
     name: SessionName,
     focus: Annotated[str, typer.Option("--focus", metavar="WORDS", help="What matters most.")] = "",
@@ -216,10 +218,71 @@ async def _previewed(name: str, focus: str, scope: str, path: str | None) -> "Di
         return await one.preview(focus)
 
 
+# --- clew chapters ----------------------------------------------------------------------------------------------------
+
+
+@app.command(epilog="Example: clew chapters demo")
+def chapters(
+    name: SessionName,
+    id: Annotated[
+        str, typer.Argument(metavar="[ID]", help="One of them, with what its model was asked and answered.")
+    ] = "",
+    by_code: Annotated[
+        bool, typer.Option("--by-code", help="Have code write it instead; clew undo takes that back.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="With --by-code: only show the text.")] = False,
+    as_json: AsJson = False,
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """Show who wrote each chapter that stands in for a history, and what that cost."""
+    from rich.console import Console
+
+    from clew.screens import chapters as screen
+
+    if by_code:
+        if not id:
+            raise typer.BadParameter("--by-code needs the ID of a chapter")
+        asyncio.run(_rewritten(name, id, dry_run, as_json, scope, store))
+        return
+    found = asyncio.run(_chapters(name, id, scope, store))
+    if as_json:
+        echo_json([screen.as_json(one) for one in found])
+    elif not found:
+        raise Nothing(f"{name} has no chapters: nothing was compacted")
+    elif id:
+        for one in found:
+            screen.told(Console(highlight=False), one)
+    else:
+        screen.listed(Console(highlight=False), found)
+
+
+async def _chapters(name: str, id: str, scope: str, path: str | None) -> "list[ToldChapter]":
+    async with conversation(name, scope, path) as one:
+        return await one.chapters(id)
+
+
+async def _rewritten(name: str, id: str, dry_run: bool, as_json: bool, scope: str, path: str | None) -> None:
+    from rich.console import Console
+
+    from clew.screens.lines import read
+
+    async with conversation(name, scope, path) as one:
+        done = await one.rewrite(id, dry_run)
+    if as_json:
+        echo_json(asdict(done))
+        return
+    typer.echo(
+        printable(f"{done.id}: code's words instead of {done.author}'s, {done.before:,} → {done.after:,} tokens")
+    )
+    if dry_run:
+        read(Console(highlight=False), done.text, 4)
+
+
 # --- clew stats -------------------------------------------------------------------------------------------------------
 
 
-@app.command(epilog="Example: clew stats --scope demo")
+@app.command(epilog="Example: clew stats")
 def stats(
     name: PerhapsName = None,
     as_json: AsJson = False,

@@ -153,7 +153,7 @@ def restore(
         typer.echo(f"the previous log is now {aside}")
 
 
-@app.command(epilog="Example: clew purge demo-2 --scope demo --dry-run")
+@app.command(epilog="Example: clew purge demo-2 --dry-run")
 def purge(
     names: Annotated[
         list[str] | None,

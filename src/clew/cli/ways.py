@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Off = Annotated[bool, typer.Option("--off", help="Remove it again.")]
 
 
-@app.command(epilog="Example: clew undo demo --count 2 --scope demo")
+@app.command(epilog="Example: clew undo demo --count 1")
 def undo(
     name: SessionName,
     count: Annotated[int, typer.Option(min=1, metavar="N", help="Number of compactions, from the newest on.")] = 1,
@@ -49,7 +49,7 @@ async def _undo(name: str, count: int, yes: bool, as_json: bool, scope: str, pat
     typer.echo(f"{told}: {done.before:,} → {done.after:,} tokens of {done.limit:,}")
 
 
-@app.command(epilog="Example: clew resume demo --scope demo -o request.json")
+@app.command(epilog="Example: clew resume demo -o request.json")
 def resume(
     name: SessionName,
     call: CallNumber = None,
@@ -83,7 +83,7 @@ async def _resumed(name: str, call: int | None, scope: str, path: str | None) ->
     return view, f"{numbered(session)} {how}: {len(view.nodes):,} items, {tokens:,} tokens, {view.frame.format}"
 
 
-@app.command(epilog="Example: clew fork demo another-try --scope demo")
+@app.command(epilog="Example: clew fork demo another-try")
 def fork(
     name: SessionName,
     new: Annotated[str, typer.Argument(metavar="NEWNAME", help="Name of the new conversation.")],
@@ -112,7 +112,7 @@ async def _fork(name: str, new: str, call: int | None, as_json: bool, scope: str
 # --- pins -------------------------------------------------------------------------------------------------------------
 
 
-@app.command(epilog="Example: clew pin demo --scope demo")
+@app.command(epilog="Example: clew pin demo")
 def pin(
     name: SessionName,
     items: Annotated[
@@ -154,7 +154,7 @@ def _print_pins(held: "list[PinnedItem]") -> None:
 # --- who decides ------------------------------------------------------------------------------------------------------
 
 
-@app.command(epilog="Example: clew method demo llm --scope demo")
+@app.command(epilog="Example: clew method demo llm")
 def method(
     name: SessionName,
     given: Annotated[
@@ -189,7 +189,7 @@ async def _method(name: str, given: str | None, scope: str, path: str | None) ->
 # --- tags and the archive ---------------------------------------------------------------------------------------------
 
 
-@app.command(epilog="Example: clew tag demo nightly --scope demo")
+@app.command(epilog="Example: clew tag demo nightly")
 def tag(
     name: SessionName,
     given: Annotated[list[str] | None, typer.Argument(metavar="[WORD]...", help="The tags.")] = None,
@@ -212,7 +212,7 @@ async def _tag(name: str, given: list[str], off: bool, scope: str, path: str | N
         return (await one.tag(() if off else given, given if off else ())).tags
 
 
-@app.command(epilog="Example: clew archive demo --scope demo")
+@app.command(epilog="Example: clew archive demo")
 def archive(
     name: SessionName, off: Off = False, scope: ScopeName = "", store: StorePath = None, as_json: AsJson = False
 ) -> None:

@@ -52,7 +52,7 @@ _AROUND = re.compile("|".join(re.escape(mark) for w in WRAPS if w.around for mar
 _BEGINNINGS = tuple(message.begins for message in MESSAGES)
 _ANSWERS = tuple(message.begins for message in MESSAGES if message.after)  # to an act that stands in words before it
 _MOVING = tuple(message.begins for message in MESSAGES if message.moving)
-_TAG = re.compile(r"</?[a-z_-]{1,40}>")
+_TAG = re.compile(r"(?i)</?[a-z_-]{1,40}>")
 _FENCE = re.compile(r"[ \t]{0,3}(?:```|~~~)")
 _FENCES = re.compile(r"^[ \t]{0,3}(?:```|~~~)", re.MULTILINE)
 
@@ -182,6 +182,12 @@ def typed(item: Item) -> str:
 @per_object
 def _typed(item: Item) -> str:
     return "".join(item.text[part.start : part.stop] for part in parts_of(item) if part.kind in PERSON).strip()
+
+
+def instructions_beside(item: Item) -> str:
+    """What a client says, behind what a person typed in the same item, of how to go about it."""
+    found = parts_of(item) if item.role == "user" and typed(item) else ()
+    return untagged("".join(item.text[part.start : part.stop] for part in found if part.kind == "instructions")).strip()
 
 
 def is_program_made(item: Item) -> bool:

@@ -41,7 +41,7 @@ class GatewayTable:
     """The gateway."""
 
     host: Annotated[str, Setting(TEXT, "The address it listens on; any but loopback wants keys")] = "127.0.0.1"
-    port: Annotated[int, Setting(count(0, PORT), "The port it listens on; 0: any that is free")] = PORT
+    port: Annotated[int, Setting(count(0, PORT, 65_535), "The port it listens on; 0: any that is free")] = PORT
     compaction: Annotated[
         Literal["prevent", "answer", "pass"],
         Setting(

@@ -24,10 +24,11 @@ class ValueKind:
     choices: tuple[str, ...] = ()
 
 
-def count(least: int, such: int) -> ValueKind:
+def count(least: int, such: int, most: int | None = None) -> ValueKind:
     """A whole number."""
-    expected = f"a whole number of at least {least}, such as {such}"
-    return ValueKind(expected, lambda v: type(v) is int and v >= least, int)  # True is an int, and no number of tokens
+    expected = f"a whole number of at least {least}{f' and at most {most}' if most else ''}, such as {such}"
+    # True is an int, and no number of tokens.
+    return ValueKind(expected, lambda v: type(v) is int and least <= v <= (v if most is None else most), int)
 
 
 def share(such: float) -> ValueKind:

@@ -79,9 +79,14 @@ class Places:
         return str(path)
 
 
+def environment() -> Mapping[str, str]:
+    """This process's environment, which nobody else reads for settings; the folder may not be asked for on a loop."""
+    return os.environ
+
+
 def here() -> Places:
-    """This process's user, in its folder, with its environment: nobody else reads that for settings."""
-    return Places(os.environ, Path.cwd())
+    """This process's user, in its folder, with its environment."""
+    return Places(environment(), Path.cwd())
 
 
 def is_file(path: Path) -> bool:

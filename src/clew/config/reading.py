@@ -15,7 +15,8 @@ from clew.core.limits import HIGH_NARROW
 from clew.errors import BadConfig
 from clew.store.places import Server, is_url
 
-OTHERS = frozenset({"CLEW_CONFIG", "CLEW_CORPUS"})  # which file to read; where our tests find conversations
+# Which file to read; whether one process does the work of all; where our tests find conversations.
+OTHERS = frozenset({"CLEW_CONFIG", "CLEW_RESIDENT", "CLEW_CORPUS"})
 LARGEST = 1_000_000  # bytes of a file that somebody wrote by hand
 SHOWN = 60  # characters of a wrong value
 

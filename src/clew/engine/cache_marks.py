@@ -6,7 +6,7 @@ from dataclasses import replace as with_
 from clew.core.items import Item, Node
 from clew.core.view import View
 from clew.steps.worklog.blocks import OPENING
-from clew.wire.rules.anthropic import MARKS
+from clew.wire.formats.anthropic.rules import MARKS
 from clew.wire.rules.turns import marks
 
 MARKED = "anthropic"  # the format of those providers

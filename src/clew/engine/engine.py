@@ -33,8 +33,9 @@ from clew.events import tell
 from clew.facts.coverage import CoverageLedger, ledger, words_in
 from clew.recognition.recognise import first_branch
 from clew.steps.handoff import Handoff
-from clew.steps.protocol import Step
+from clew.steps.protocol import Step, off_loop
 from clew.steps.summarize import briefed
+from clew.steps.worklog.retelling import retold
 from clew.store.protocol import Store
 from clew.store.records import Batch, Call, Fork, Pin, Usage
 from clew.text.excerpts import SIZE, excerpt, whole
@@ -61,9 +62,9 @@ class Engine:
         self.budget = budget
         self.listeners = tuple(settings.listeners)
         self.limits = ModelLimits(store, budget, settings.counter, settings.models, settings.servers)
-        stored = StoredChapters(lambda: self._turns)
-        self.keep_chapters = stored.keep
-        self._compactor = Compactor(store, settings, stored)
+        self._chapters = StoredChapters(lambda: self._turns)
+        self.keep_chapters = self._chapters.keep
+        self._compactor = Compactor(store, settings, self._chapters)
         self._turns = Turns(store, self._compactor, self.limits, settings)
         self.unanswered = self._turns.unanswered
         self._additions = Appender(self._turns)
@@ -209,11 +210,13 @@ class Engine:
         """
         scope, target = view.scope, await self.target(view)
         branch = self._turns.branches.newest(view)
-        chapters = self._compactor.chapters(scope, branch) if branch else ()
+        logged = (
+            self._compactor.chapters(scope, branch) if branch else await self._chapters.chapters(scope, view.branch)
+        )
         size = branch.ledger.size if branch else await self._weighed(scope, view.frame, target)
         view = branch.view if branch else view
         own, rate = size.measure(view)
-        step = briefed(step or self.settings.step, focus, chapters)
+        step = briefed(step or self.settings.step, focus, logged)
         return await self._compactor.folded(scope, view, part(target.as_sent(size.unmasked).at(rate), own), step)
 
     async def _weighed(self, scope: Scope, frame: Frame, target: Target) -> ProviderSize:
@@ -228,6 +231,24 @@ class Engine:
             return await self._compactor.handed_over(view.scope, branch, branch.view, Handoff(summary), target)
 
         return await self._turns.compact(view, act, method, "handoff")
+
+    async def rewrite(self, view: View, id: str, dry_run: bool = False) -> View:
+        """Have code tell what a stand-in of the newest view of a branch tells in a model's words, in no more room.
+
+        Raises `BadRequest` where it would take more. With `dry_run` nothing is written.
+        """
+
+        async def act(branch: Branch, target: Target) -> View:
+            whole = await self._compactor.with_originals(view.scope, branch.view)
+            after = await off_loop(whole, lambda: retold(whole, target, id))
+            if after is None:
+                raise BadRequest("code has no words for this that take less room")
+            return after
+
+        branch = self._turns.branches.newest(view)
+        if dry_run and branch:
+            return await act(branch, await self.limits.target_as_called(view.scope, view.frame, branch.trace))
+        return await self._turns.compact(view, act, "rewrite")
 
     async def close(self, store: bool = False) -> None:
         """End what goes on in the background; the store stays open, unless it is to be closed, too."""
@@ -294,6 +315,11 @@ class Engine:
         if not dry_run:
             await self._turns.record(view.scope, view.branch, [Pin(ids, off)])
         return brought
+
+    async def until(self, view: View) -> int:
+        """The last event of its branch, if nothing was said there since a view: then it may have been folded since."""
+        then, now = [await self.store.load(view.scope, view.branch, until) for until in (view.seq, None)]
+        return now.seq - 1 if now.said == then.said else view.seq
 
     async def resume(self, scope: Scope, call: Call) -> View:
         """The view that was sent in an earlier call, from the log alone."""

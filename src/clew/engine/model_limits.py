@@ -193,8 +193,12 @@ class ModelLimits:
             self._refused[scope, view.branch] = window
         # What was too long was thought to fit: then the limit is not all that was wrong. Or the room for the answer,
         # which many count in, was too large: that says nothing of what was sent.
-        asked = max(overflow.asked or 0, overflow.limit or 0) - answer_of(frame)
-        if overflow.limit and sent <= overflow.limit < sent + answer_of(frame):
+        answer = answer_of(frame)
+        asked = max(overflow.asked or 0, overflow.limit or 0) - answer
+        # What it counted says more than what was expected; some count the answer in, then it is nearer to both.
+        has_answer = overflow.asked and abs(overflow.asked - sent) > abs(overflow.asked - sent - answer)
+        counted = asked if has_answer else overflow.asked or sent
+        if overflow.limit and counted <= overflow.limit < counted + answer:
             await self.answers.refused(scope, place_of(frame))
         if size and overflow.limit and sent < asked:
             for kind, name, value in self.observe(scope, size, view, asked):

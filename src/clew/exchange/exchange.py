@@ -10,15 +10,16 @@ from typing import Any, NamedTuple, TypeVar
 from clew.core import rawjson
 from clew.core.view import View
 from clew.errors import ClewError, OverBudget, SecretFound
-from clew.exchange.answers import AnswerReader, HeardEvent, without, without_offers
+from clew.exchange.answers import AnswerReader, without, without_offers
 from clew.exchange.asides import Asides
-from clew.exchange.joining import STREAMS, JoinedStream
 from clew.exchange.own_calls import OwnCalls
 from clew.exchange.thread import Thread, warn
 from clew.exchange.transport import Chunks, Transport
 from clew.llm.streaming import Spoken
 from clew.store.waiting import patience
 from clew.wire import named
+from clew.wire.formats import openai_responses
+from clew.wire.streams.joined import HeardEvent, JoinedStream
 
 T = TypeVar("T")
 
@@ -105,8 +106,12 @@ class Exchange:
             ours = self._own.among(spoken)
             if not ours or not left or (spoken and len(ours) < len(spoken.calls)):
                 await self._own.keep(spoken, ours)
-                told = without(reply.read, ours, len(ours) < len(spoken.calls)) if spoken and ours else reply.read
-                if self._offers and self._format == "openai_responses":
+                told = (
+                    without(reply.read, self._format, ours, len(ours) < len(spoken.calls))
+                    if spoken and ours
+                    else reply.read
+                )
+                if self._offers and self._format == openai_responses.NAME:
                     told = without_offers(told, self._own.is_ours)
                 return self._line.answered(reply.response, told)
             await self._own.answer(spoken, ours)
@@ -157,7 +162,7 @@ class Exchange:
 
     async def _parts(self, reply: HeardResponse) -> Chunks:
         """What the caller gets of each answer, as it comes."""
-        joined = STREAMS[self._format](self._own.is_ours)
+        joined = named(self._format).joined(self._own.is_ours)
         whole = False
         try:
             for left in range(TOOL_ROUNDS, -1, -1):
@@ -254,8 +259,11 @@ class Exchange:
         if sent.says_what_came and not isinstance(
             body, bytes
         ):  # tools alone were added: its messages stay to the letter
-            history = named(self._format).LIST
-            written = {**written, history: body[history]}
+            codec = named(self._format)
+            said = body[codec.LIST]
+            if codec.added_tools(body):  # which stand before it
+                said = [*written[codec.LIST][:1], *said[1:]]
+            written = {**written, codec.LIST: said}
         return self._line.with_body(self._request, rawjson.dumps(written))
 
     async def _hear(self, response: Any) -> HeardResponse:

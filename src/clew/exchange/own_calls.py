@@ -6,13 +6,15 @@ from itertools import accumulate
 from typing import Any
 
 from clew import wire
-from clew.agent.results import CallResult, Outcome, messages
+from clew.agent.results import Outcome
 from clew.core.items import Frame, Item
 from clew.errors import BadRequest
 from clew.exchange.asides import AnswerAside, Asides, WovenHistory, leads, marks
 from clew.exchange.thread import Thread, answered
 from clew.llm.streaming import Spoken, ToolCall
 from clew.recognition.agents import same_instructions
+from clew.wire.formats import gemini, named
+from clew.wire.formats.base import CallResult
 
 FREE_CALL = "custom_tool_call"  # of Responses: a call with any text, whose result is of a type of its own
 CANDIDATES = 4  # conversations that began alike, in which asides are looked for
@@ -122,9 +124,9 @@ class OwnCalls:
         theirs = [item for item in answer if item.call_id not in ours]
         calls = [with_(item, opens=None) for item in answer if item.call_id in ours]
         results = await self._results(spoken, ours.values())
-        if self._format in ("anthropic", "gemini"):  # one message has all results
+        if named(self._format).joins_results:
             results = [with_(result, opens=None) for result in results]
-        first = self._format == "gemini" and leads(answer, ours)
+        first = self._format == gemini.NAME and leads(answer, ours)
         aside = AnswerAside(tuple(self._aside), theirs, calls, results, first)
         self._asides.keep(self._said[1].chain, aside)
 
@@ -145,7 +147,7 @@ class OwnCalls:
         for call in calls:
             came = await self._work(answered(self._thread, call.name, call.arguments or {}))
             results.append(CallResult(call.id, call.name, *came))
-        told = messages(results, self._format)
+        told = named(self._format).results(results)
         return self._items([{**m, "type": f"{FREE_CALL}_output"} if m.get("call_id") in free else m for m in told])
 
     def _items(self, said: Sequence[Mapping[str, Any]]) -> list[Item]:

@@ -10,11 +10,12 @@ from clew.errors import ModelError
 from clew.exchange.answers import AnswerReader
 from clew.exchange.transport import Transport
 from clew.llm.own import OwnModel
-from clew.llm.remote import fault_of, seconds_to_wait
+from clew.llm.remote import seconds_to_wait
 from clew.llm.requests import RequestBody
 from clew.llm.streaming import Spoken
 from clew.steps.chapters.allowance import Allowance
 from clew.steps.chapters.by_model import ByModel
+from clew.wire.streams.faults import fault_of
 
 LOGIN_KEYS = ("sk-ant-oat", "sk-ant-ort", "sk-ant-sid")  # how the tokens of Anthropic's subscriptions begin
 LONGEST_ERROR = 300  # characters of what a provider says

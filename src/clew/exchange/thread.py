@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from clew.agent.control import ContextController, SentBody
 from clew.agent.results import Outcome
-from clew.config.places import here
+from clew.config.places import environment, here
 from clew.core.bridge import cross
 from clew.core.items import Frame, Item, Scope
 from clew.core.limits import Budget
@@ -100,7 +100,7 @@ class Thread:
 
     @own.setter
     def own(self, own: ByModel | None) -> None:
-        self._own = own if may_ask_own(here().env) else None
+        self._own = own if may_ask_own(environment()) else None
 
     async def fit(self, body: Mapping[str, Any] | bytes, format: str | None = None) -> SentBody:
         """What to send instead of a request of the host. Raises `OverBudget`."""

@@ -26,7 +26,8 @@ from clew.gateway.settings import GatewaySettings
 from clew.gateway.upstreams import Upstreams
 from clew.steps import Native
 from clew.steps.protocol import Pipeline
-from clew.wire.requests import ApiCall, api_call
+from clew.wire.formats.base import ApiCall
+from clew.wire.requests import api_call, format_of_client
 
 _BARE = ("/messages", "/chat/completions", "/responses", "/models", "/embeddings", "/files", "/conversations")
 
@@ -234,8 +235,6 @@ def _normal(path: str) -> str:
 def _spoken(asked: GatewayRequest) -> str:
     """The format in which a client expects errors."""
     call = api_call(asked.path)
-    if call and call.act == "answer" and call.format != "gemini":
+    if call and call.act == "answer" and call.streamed is None:  # a path with a model may be another server's, too
         return call.format
-    if "anthropic-version" in asked.headers or asked.path.startswith("/v1/messages"):
-        return "anthropic"
-    return "gemini" if asked.path.startswith("/v1beta/") or "x-goog-api-key" in asked.headers else "openai_chat"
+    return format_of_client(asked.path, asked.headers)

@@ -12,26 +12,20 @@ import socket
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from clew.core import folders
+from clew.core.processes import HAS_LOCKS, lock, older, private_file, started, try_lock
 from clew.errors import BadRequest
 
 if TYPE_CHECKING:
     import subprocess
-
-try:
-    import fcntl
-except ImportError:  # Windows has none
-    fcntl = None  # type: ignore[assignment]
 
 PATIENCE = 20.0  # seconds until it answers
 ENDING = 40.0  # seconds until it has ended: it lets answers that are under way come to their end
 TURN = 0.05  # seconds between two looks
 CLAIMING = 0.5  # seconds for somebody who only looks at the lock
 ANSWERING = 2.0  # seconds for one that runs to say so
-LARGEST_LOG = 1 << 20  # bytes, then it begins anew; one before it is kept
 OWN_VARIABLES = "CLEW_"  # how they begin
 NAME = b"server: clew"  # in the head of what it says of itself
 
@@ -73,12 +67,12 @@ class BackgroundGateway:
         """Start it so from now on."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.folder.chmod(0o700)
-        with _private(self._plan, "w") as file:
+        with private_file(self._plan, "w") as file:
             json.dump(plan._asdict(), file)
 
     def forget(self) -> None:
         """Leave nothing of one that has ended."""
-        for file in (self._plan, self._lock, self.log, self._old_log):
+        for file in (self._plan, self._lock, self.log, older(self.log)):
             file.unlink(missing_ok=True)
         with suppress(OSError):
             self.folder.rmdir()
@@ -89,8 +83,8 @@ class BackgroundGateway:
         """Be the one that runs, until what this gives is closed; None: there is one, or none is wanted any more."""
         if self.plan() is None:
             return None
-        file, until = _private(self._lock, "a"), time.monotonic() + CLAIMING
-        while not _locked(file):
+        file, until = private_file(self._lock, "a"), time.monotonic() + CLAIMING
+        while not try_lock(file):
             if time.monotonic() > until:
                 file.close()
                 return None
@@ -107,10 +101,10 @@ class BackgroundGateway:
         try:
             with self._lock.open("r+") as file:
                 said = file.read().strip()
-                if fcntl is None:
+                if not HAS_LOCKS:
                     plan = self.plan()
                     return int(said) if said and plan and answers(plan) else None
-                return int(said) if not _locked(file) and said else None
+                return int(said) if not try_lock(file) and said else None
         except (OSError, ValueError):
             return None
 
@@ -121,8 +115,7 @@ class BackgroundGateway:
             return ""
         try:
             with self._plan.open("r+") as file:
-                if fcntl is not None:
-                    fcntl.flock(file, fcntl.LOCK_EX)  # who else starts it meanwhile waits, and finds it answers
+                lock(file)  # who else starts it meanwhile waits, and finds it answers
                 return self._made_to_answer(plan, patience)
         except OSError as error:
             return f"clew's gateway cannot be started: {error.filename or plan.command[0]}: {error.strerror}"
@@ -130,12 +123,12 @@ class BackgroundGateway:
     def _made_to_answer(self, plan: StartPlan, patience: float) -> str:
         if answers(plan):
             return ""
-        started = self._started(plan)
+        process = self._started(plan)
         until = time.monotonic() + patience
         while time.monotonic() < until:
             if answers(plan):
                 return ""
-            if started.poll() not in (None, 0):  # 0: another one came first
+            if process.poll() not in (None, 0):  # 0: another one came first
                 return f"clew's gateway does not start: {self.last_line()}"
             time.sleep(TURN)
         return f"clew's gateway has not answered at {plan.url} for {patience:g} seconds: {self.log} may say why"
@@ -163,26 +156,8 @@ class BackgroundGateway:
             said = []
         return said[-1].removeprefix("clew: ") if said else "it said nothing"
 
-    @property
-    def _old_log(self) -> Path:
-        return self.log.with_name("serve.log.1")
-
     def _started(self, plan: StartPlan) -> "subprocess.Popen[bytes]":
-        import subprocess  # not for those who only look
-
-        with suppress(OSError):
-            if self.log.stat().st_size > LARGEST_LOG:
-                self.log.replace(self._old_log)
-        with _private(self.log, "a") as log:
-            return subprocess.Popen(  # noqa: S603
-                plan.command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd=self._home,  # and not in a project, whose settings are none of the others' business
-                env={**_not_ours(os.environ), **plan.settings},
-                start_new_session=True,  # it stays when the client ends that needed it first
-            )
+        return started(plan.command, self.log, self._home, {**_not_ours(os.environ), **plan.settings})
 
 
 def answers(plan: StartPlan) -> bool:
@@ -221,19 +196,3 @@ def own_settings(env: Mapping[str, str]) -> dict[str, str]:
 def _not_ours(env: Mapping[str, str]) -> dict[str, str]:
     """All others: whoever starts it may have some of a project's, and it serves all of them."""
     return {name: value for name, value in env.items() if not name.startswith(OWN_VARIABLES)}
-
-
-def _private(path: Path, mode: str) -> IO[str]:
-    """A file that only its user reads."""
-    return open(path, mode, encoding="utf-8", opener=lambda name, flags: os.open(name, flags, 0o600))
-
-
-def _locked(file: IO[str]) -> bool:
-    """Whether the lock could be had; it goes with the file."""
-    if fcntl is None:
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

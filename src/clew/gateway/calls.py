@@ -15,7 +15,6 @@ from clew.engine.engine import Engine
 from clew.errors import BadRequest, OverBudget, SecretFound, StoreError
 from clew.exchange.answers import AnswerReader
 from clew.exchange.exchange import Caller, Exchange, NotATurn
-from clew.exchange.gemini import with_model
 from clew.exchange.thread import warn
 from clew.gateway import own_answers, usage
 from clew.gateway.compacting import Beside, Compactions, in_form
@@ -36,7 +35,9 @@ from clew.recognition.proof import taken
 from clew.recognition.side_requests import SideRequest, side_request
 from clew.steps.chapters.by_model import ByModel
 from clew.store.waiting import patience
-from clew.wire.requests import ApiCall, is_elsewhere
+from clew.wire.formats.base import ApiCall
+from clew.wire.formats.gemini.calls import with_model
+from clew.wire.requests import is_elsewhere
 
 
 class ModelCalls:

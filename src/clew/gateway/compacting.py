@@ -112,11 +112,13 @@ class Compactions:
         focus: str = "",
         kept: Collection[str] = (),
         words: str = "",
+        beside: bool = False,
     ) -> str | None:
         """What was said, with more of what stands near `focus`, as the one who goes on from it needs it.
 
         The `words` of a model that was asked for it stand first, with a shorter part by code behind them; they become a
-        chapter. Nothing of the nodes that are `kept` beside it. None where nobody knows of what conversation.
+        chapter. Nothing of the nodes that are `kept` beside it, nor the words where they are `beside` it, too.
+        None where nobody knows of what conversation.
         """
         view, found = await self._view(scope, session, frame, items[: side.begins], _asked(side, items))
         if view is None:
@@ -146,7 +148,7 @@ class Compactions:
         if found:
             self._quotes.summed_up(scope, found, past)
         parts = [
-            chapter.texts[0] if chapter else words if below else "",
+            "" if beside else chapter.texts[0] if chapter else words if below else "",
             chapter.findings[0] if chapter else "",
             "" if below else accounted(whole.account, size),
             told(with_names(said, recall), size),
@@ -158,7 +160,14 @@ class Compactions:
         return text
 
     async def of(
-        self, scope: Scope, session: str, frame: Frame, focus: str = "", kept: Collection[str] = ()
+        self,
+        scope: Scope,
+        session: str,
+        frame: Frame,
+        focus: str = "",
+        kept: Collection[str] = (),
+        words: str = "",
+        beside: bool = False,
     ) -> str | None:
         """The same of a conversation by its name, for a host of clew's own; None where there is none of that name."""
         branch = await self._engine.named(scope, session)
@@ -166,7 +175,7 @@ class Compactions:
             return None
         _, items = await self._quotes.said(scope, branch)
         side = SideRequest("agent", "text", len(items))
-        return await self.summary(scope, session, side, frame, items, focus, kept=kept)
+        return await self.summary(scope, session, side, frame, items, focus, kept=kept, words=words, beside=beside)
 
     async def noted(self, scope: Scope, session: str | None, beside: Beside, words: str) -> None:
         """Have what a client's model wrote as a chapter of the conversation that it sums up, if it is known which."""
@@ -194,9 +203,7 @@ class Compactions:
 
     async def _past(self, view: View) -> Past:
         """The conversation up to its newest fold, and no further: what is said there later is not summed up."""
-        store = self._engine.store
-        then, now = [await store.load(view.scope, view.branch, until) for until in (view.seq, None)]
-        return Past(view.branch, now.seq - 1 if now.said == then.said else view.seq)
+        return Past(view.branch, await self._engine.until(view))
 
     async def whose(
         self, scope: Scope, session: str | None, side: SideRequest, frame: Frame, items: Sequence[Item]

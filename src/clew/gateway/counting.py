@@ -7,25 +7,22 @@ from clew.gateway.faults import told
 from clew.gateway.http import GatewayReply, json_reply
 from clew.tokens import counter_for
 from clew.tokens.meter import Meter
-
-_ANSWERS = {
-    "anthropic": lambda count: {"input_tokens": count},
-    "openai_responses": lambda count: {"object": "response.input_tokens", "input_tokens": count},
-    "gemini": lambda count: {"totalTokens": count},
-}
+from clew.wire.requests import api_call
 
 
 def counted(raw: bytes, path: str) -> GatewayReply:
     """The answer to a request at one of the paths that count; nothing of it is kept."""
-    format = "anthropic" if "/messages/" in path else "openai_responses" if "/responses/" in path else "gemini"
+    call = api_call(path)
+    assert call is not None
+    format = call.format
     try:
         body = rawjson.loads(raw)
-        if format == "gemini" and isinstance(body, dict):
-            body = body.get("generateContentRequest") or body
+        if isinstance(body, dict):
+            body = body.get("generateContentRequest") or body  # Gemini's may stand inside
         frame, items = wire.decode(body, format)
     except BadRequest as error:
         return told(400, str(error), format)
-    model = frame.model or path.rpartition("/")[2].partition(":")[0]
+    model = frame.model or call.model
     meter = Meter(counter_for(model, format))
     count = meter.frame(frame).plus(meter.items(items)).tokens
-    return json_reply(rawjson.dumps(_ANSWERS[format](count)))
+    return json_reply(rawjson.dumps(wire.named(format).counted(count)))

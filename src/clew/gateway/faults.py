@@ -1,35 +1,13 @@
 """What went wrong, in the words and the shape of the provider that a client believes to speak with."""
 
 import os
-from collections.abc import Mapping
 
 import aiohttp
 
 from clew.core import rawjson
 from clew.errors import BadRequest, ClewError, OverBudget, SecretFound, TooLarge
 from clew.gateway.http import GatewayReply, Refused, json_reply
-
-_ANTHROPIC = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    403: "permission_error",
-    404: "not_found_error",
-    408: "timeout_error",
-    413: "request_too_large",
-    429: "rate_limit_error",
-    503: "overloaded_error",
-    504: "timeout_error",
-}
-_OPENAI = {401: "invalid_request_error", 429: "rate_limit_exceeded"}
-_GEMINI = {
-    400: "INVALID_ARGUMENT",
-    401: "UNAUTHENTICATED",
-    403: "PERMISSION_DENIED",
-    404: "NOT_FOUND",
-    429: "RESOURCE_EXHAUSTED",
-    503: "UNAVAILABLE",
-    504: "DEADLINE_EXCEEDED",
-}
+from clew.wire.formats import named
 
 
 def refusal(error: Exception, format: str) -> GatewayReply:
@@ -62,16 +40,4 @@ def _reason(error: aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError
 
 def told(status: int, message: str, format: str, code: str | None = None, **headers: str) -> GatewayReply:
     """An error in the shape of a format."""
-    kind: str | None
-    said: Mapping[str, object]
-    match format:
-        case "anthropic":
-            kind = _ANTHROPIC.get(status, "api_error" if status >= 500 else "invalid_request_error")
-            said = {"type": "error", "error": {"type": kind, "message": message}}
-        case "gemini":
-            kind = _GEMINI.get(status, "INTERNAL" if status >= 500 else "FAILED_PRECONDITION")
-            said = {"error": {"code": status, "message": message, "status": kind}}
-        case _:
-            kind = _OPENAI.get(status, "server_error" if status >= 500 else "invalid_request_error")
-            said = {"error": {"message": message, "type": kind, "param": None, "code": code}}
-    return json_reply(rawjson.dumps(said), status, **headers)
+    return json_reply(rawjson.dumps(named(format).error(status, message, code)), status, **headers)

@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 import aiohttp
 from yarl import URL
 
-from clew.exchange.gemini import without_model
 from clew.exchange.transport import ENCODED, Chunks
 from clew.gateway.degraded import WAITING
 from clew.gateway.http import HOP_HEADERS, GatewayReply, GatewayRequest, Refused
 from clew.gateway.upstreams import Upstream
+from clew.wire.formats.gemini.calls import without_model
 
 T = TypeVar("T")
 

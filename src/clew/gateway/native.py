@@ -15,7 +15,7 @@ from clew.exchange.thread import warn
 from clew.gateway.http import Refused
 from clew.gateway.line import Outgoing, UpstreamLine
 from clew.llm.compaction import compaction_blocks, compaction_request
-from clew.wire.rules.anthropic_compaction import COMPACT_BETA
+from clew.wire.formats.anthropic.compaction import COMPACT_BETA
 
 # Engines know nothing of connections: whose request is being answered is said beside.
 _ANSWERED: ContextVar[tuple[UpstreamLine, Outgoing] | None] = ContextVar("the request that is being answered")

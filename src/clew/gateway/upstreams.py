@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from clew.core import rawjson
 from clew.errors import BadRequest
 from clew.gateway.http import HOP_HEADERS, Refused
+from clew.wire.requests import format_of_client
 
 OPENAI, ANTHROPIC, GEMINI = "openai", "anthropic", "gemini"
 
@@ -111,11 +112,7 @@ class Upstreams:
 
     def of_client(self, headers: Mapping[str, str], path: str) -> Upstream:
         """Where a request goes whose path the gateway does not know. Raises `Refused`."""
-        if "anthropic-version" in headers:
-            return self.find("anthropic", "")
-        if "x-goog-api-key" in headers or path.startswith("/v1beta/"):
-            return self.find("gemini", "")
-        return self.find("openai_chat", "")
+        return self.find(format_of_client(path, headers), "")
 
 
 def from_environment(environment: Mapping[str, str]) -> list[Upstream]:

@@ -1,6 +1,6 @@
 """Reports of usage as if all of a history had been sent: a client that is to decide when to compact goes by them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import aclosing, suppress
 from typing import Any
 
@@ -8,17 +8,11 @@ from clew.core import rawjson
 from clew.errors import BadRequest
 from clew.exchange.transport import Chunks
 from clew.gateway.http import GatewayReply
-from clew.llm.streaming.events import Events, read
+from clew.wire.formats import named
+from clew.wire.streams.events import Events, read
 
 Block = dict[str, Any]
 
-# Under which keys each format counts what was read: the first is made larger, and the sum where there is one.
-_KEYS: Mapping[str, tuple[str, ...]] = {
-    "anthropic": ("input_tokens",),
-    "openai_chat": ("prompt_tokens", "total_tokens"),
-    "openai_responses": ("input_tokens", "total_tokens"),
-    "gemini": ("promptTokenCount", "totalTokenCount"),
-}
 _CACHED = ("cache_read_input_tokens", "cache_creation_input_tokens")  # which Anthropic counts apart
 _REPORTS = ("usage", "usageMetadata")
 _HOLDERS = ("message", "response")  # in which a report stands within an event
@@ -70,9 +64,10 @@ def _patched(said: Any, format: str, times: float) -> Any:
 
 
 def _report(usage: Block, format: str, times: float) -> Block:
-    first = _KEYS[format][0]
+    keys = named(format).usage_keys
+    first = keys[0]
     if not isinstance(usage.get(first), int):
         return usage
     read = usage[first] + sum(usage[key] for key in _CACHED if isinstance(usage.get(key), int))
     more = max(0, int((times - 1) * read))
-    return {**usage, **{key: usage[key] + more for key in _KEYS[format] if isinstance(usage.get(key), int)}}
+    return {**usage, **{key: usage[key] + more for key in keys if isinstance(usage.get(key), int)}}

@@ -14,7 +14,8 @@ from clew.core.folders import data
 UNSAFE = re.compile(r"[^\w.-]+")
 OLD = 30 * 24 * 3600  # seconds without a line after which nobody goes on with a session: its file is removed
 LONGEST = 120  # characters of a session's name that are its file's
-EXPECTED, UNCHANGED, DONE, RESULT = "expected", "unchanged", "compacted", "result"  # what a line begins with
+# What a line begins with.
+EXPECTED, UNCHANGED, DONE, RESULT, BY_CLEW = "expected", "unchanged", "compacted", "result", "compacted by clew"
 
 
 def session_file(event: Mapping[str, Any]) -> Path:
@@ -50,6 +51,18 @@ def lines_of(event: Mapping[str, Any]) -> list[str]:
         return session_file(event).read_text(encoding="utf-8").splitlines()
     except OSError:
         return []
+
+
+def is_by_clew(event: Mapping[str, Any]) -> bool:
+    """Whether it was clew that compacted last: then nothing is missing that should be put back."""
+    last = [line for line in lines_of(event) if line in (DONE, BY_CLEW)][-1:]
+    return last == [BY_CLEW]
+
+
+def heard_of_own(event: Mapping[str, Any]) -> None:
+    """A client says that it has compacted: if that was by clew, the next may not be."""
+    if event.get("source") == "compact" and is_by_clew(event):
+        note(event, DONE)
 
 
 def expect(event: Mapping[str, Any]) -> None:

@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from clew.config import engine, load
+from clew.config import Config, engine, load
 from clew.config.places import here
 from clew.core.items import SHORT, Item, Scope, new_id
 from clew.core.pointers import pointer
@@ -19,14 +19,19 @@ from clew.steps.lines import preview
 from clew.steps.matches import matches, terms
 from clew.store import open_store
 from clew.store.records import Origin
+from clew.store.sql import SQLStore
 
 PREVIEW_HEAD, PREVIEW_TAIL = 2_400, 1_200  # characters of both ends of a result
 LOOKED_AT = 16  # the newest items, among which one that was just written is
 
 
-def previewed(event: Mapping[str, Any], response: Any, large: list[str], recall: str) -> Any:
+# What to show of texts of an event, once their originals are in the log; the tool that shows those has this name.
+ResultKeeping = Callable[[Mapping[str, Any], list[str], str], dict[str, str]]
+
+
+def previewed(event: Mapping[str, Any], response: Any, large: list[str], recall: str, keep: ResultKeeping) -> Any:
     """A response with previews of those texts in it, whose originals a tool of this name shows."""
-    short = asyncio.run(_kept(event, large, recall))
+    short = keep(event, large, recall)
     for text in large:
         note(event, f"{RESULT} {len(text)} {len(short[text])}")
     return _with(response, short)
@@ -43,15 +48,30 @@ def _with(value: Any, short: Mapping[str, str]) -> Any:
     return value
 
 
-async def _kept(event: Mapping[str, Any], texts: list[str], recall: str) -> dict[str, str]:
-    """What to show of texts, once their originals are in the log."""
+def kept_alone(event: Mapping[str, Any], texts: list[str], recall: str) -> dict[str, str]:
+    """The same with a store of its own, as a process has one that nobody else uses."""
     config = load(here().env, here().folder)
+
+    async def keep() -> dict[str, str]:
+        opened = open_store(config.store)
+        try:
+            return await kept(config, opened, event, texts, recall)
+        finally:
+            await opened.close()
+
+    return asyncio.run(keep())
+
+
+async def kept(
+    config: Config, opened: SQLStore, event: Mapping[str, Any], texts: list[str], recall: str
+) -> dict[str, str]:
+    """Previews of texts, whose originals are in this store from now on."""
     quiet = replace(config, summary=replace(config.summary, model="none"))  # nothing is summed up here
-    made = engine(quiet, open_store(config.store), compaction="off")
+    made = engine(quiet, opened, compaction="off")
     try:
         return {text: await preview_of(made, config.scope, event, text, recall) for text in texts}
     finally:
-        await made.close(store=True)
+        await made.close()
 
 
 async def preview_of(made: Engine, scope: Scope, event: Mapping[str, Any], text: str, recall: str) -> str:

@@ -5,24 +5,36 @@ wrong, the client goes on as without clew: it is answered nothing, and the fault
 """
 
 import json
-import sys
-from typing import IO, Any
+from collections.abc import Callable, Sequence
+from typing import IO, TYPE_CHECKING, Any
 
 from clew.core.own_tools import is_own_tool, name_in
+
+if TYPE_CHECKING:
+    from clew.hooks.previews import ResultKeeping
 
 SMALL_RESULT = 40_000  # bytes of an event: a third of the smallest window that anybody works with has more
 RESULT_EVENTS = ("PostToolUse", "AfterTool")
 STARTS, KEY = "-gateway", "codex-key"  # what clew install --gateway has clients run before they ask
 
 
-def run(words: list[str], source: IO[bytes], target: IO[str]) -> int:
-    """Answer one event; always 0, since anything else would be a fault of the client's, but for one who wants a key."""
+# What another process answers to an event; None: it cannot be asked.
+EventAsking = Callable[[Sequence[str], bytes], str | None]
+
+
+def run(words: list[str], source: IO[bytes], target: IO[str], ask: EventAsking | None = None) -> int:
+    """Answer one event; always 0, since anything else would be a fault of the client's, but for one who wants a key.
+
+    What takes more than a moment, another process is asked for, if there is one to `ask`.
+    """
     if words == [KEY]:
         from clew.hooks.starting import key
 
         return key()
     try:
-        if told := answer(words[0] if words else "", source.read()):
+        client, said = words[0] if words else "", source.read()
+        told = ask(words, said) if ask and is_work(client, said) else None
+        if told := answer(client, said) if told is None else told:
             target.write(told)
     except Exception as error:  # fails open, whatever it is
         from clew.exchange.thread import warn
@@ -31,7 +43,20 @@ def run(words: list[str], source: IO[bytes], target: IO[str]) -> int:
     return 0
 
 
-def answer(client: str, said: bytes) -> str:
+def is_work(client: str, said: bytes) -> bool:
+    """Whether an event needs the log, or a session file."""
+    if (
+        client.endswith((STARTS, "-status"))
+        or client == "crush"
+        or (len(said) < SMALL_RESULT and is_short_result(said))
+    ):
+        return False
+    event = json.loads(said)
+    large = event.get("hook_event_name") in RESULT_EVENTS and len(said) >= SMALL_RESULT
+    return large or _was_compacted(event)
+
+
+def answer(client: str, said: bytes, keep: "ResultKeeping | None" = None) -> str:
     """What to answer to an event, as the client reads it; nothing: all is well as it is."""
     if client.endswith(STARTS):
         from clew.hooks.starting import started
@@ -50,7 +75,7 @@ def answer(client: str, said: bytes) -> str:
     event = json.loads(said)
     name = event.get("hook_event_name", "")
     if name in RESULT_EVENTS:
-        return _after_tool(client, name, event)
+        return _after_tool(client, name, event, keep)
     if name == "PreCompress":
         from clew.hooks.pending import expect
 
@@ -65,7 +90,7 @@ def is_short_result(said: bytes) -> bool:
     return b'"PostToolUse"' in said and b'"AfterTool"' not in said
 
 
-def _after_tool(client: str, name: str, event: dict[str, Any]) -> str:
+def _after_tool(client: str, name: str, event: dict[str, Any], keep: "ResultKeeping | None") -> str:
     answers: dict[str, Any] = {}
     whole: dict[str, Any] = {}
     if not is_own_tool(str(event.get("tool_name", ""))):  # its answers have a bounded size, and are what was recalled
@@ -73,9 +98,9 @@ def _after_tool(client: str, name: str, event: dict[str, Any]) -> str:
 
         given = shorter = event.get("tool_response")
         if large := too_large(event):
-            from clew.hooks.previews import previewed
+            from clew.hooks.previews import kept_alone, previewed
 
-            shorter = previewed(event, given, large, name_in(client))
+            shorter = previewed(event, given, large, name_in(client), keep or kept_alone)
         if shorter != given and client == "claude":
             answers["updatedToolOutput"] = shorter
         elif shorter != given and client == "codex":
@@ -94,25 +119,25 @@ def _text(response: Any) -> str:
 
 def _put_back(client: str, event: dict[str, Any]) -> str:
     """What a compaction dropped, if there was one that nothing was put back after."""
-    if event.get("hook_event_name") == "SessionStart":
-        if event.get("source") != "compact":
-            return ""
-    else:
-        from clew.hooks.pending import is_expected
+    if not _was_compacted(event):
+        from clew.hooks.pending import heard_of_own
 
-        if not is_expected(event):
-            return ""
+        heard_of_own(event)
+        return ""
     from clew.hooks.putting_back import dropped_in
 
     return dropped_in(event, name_in(client), name_in(client, "search"))
+
+
+def _was_compacted(event: dict[str, Any]) -> bool:
+    from clew.hooks.pending import is_by_clew, is_expected
+
+    if event.get("hook_event_name") == "SessionStart":
+        return event.get("source") == "compact" and not is_by_clew(event)
+    return is_expected(event)
 
 
 def _told(event: str, answers: dict[str, Any], whole: dict[str, Any] | None = None) -> str:
     said = {key: value for key, value in answers.items() if value}
     told = {**(whole or {}), **({"hookSpecificOutput": {"hookEventName": event, **said}} if said else {})}
     return json.dumps(told) if told else ""
-
-
-def main() -> None:
-    """`clew hook CLIENT`, without all that the other commands need."""
-    sys.exit(run(sys.argv[2:], sys.stdin.buffer, sys.stdout))

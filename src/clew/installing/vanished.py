@@ -6,6 +6,7 @@ and edit what `clew install` wrote.
 
 import json
 import os
+import re
 import shlex
 import sys
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ from clew.installing.wiring import Installer
 
 CACHES = ("archive-v0", "builds-v0", "environments-v0", "environments-v1", "environments-v2")  # of uv, for uvx
 AS_MODULE = ("-P", "-m", "clew")  # how clew is started by a Python
-_STARTED = "const COMMAND: string[] = "  # in a plugin
+_STARTED = re.compile(r"(const COMMAND(?:: string\[\])? = )(\[.*\])")  # in a plugin
 
 
 def is_passing(command: Path) -> bool:
@@ -106,7 +107,7 @@ def _in(client: ClientProgram, plug: Plug, file: Path) -> Iterator[Vanished]:
 def _tables(value: Any, at: Key) -> Iterator[tuple[Key, Any]]:
     """Tables that name a command, and plugins, with their keys."""
     match value:
-        case str() if _STARTED in value:
+        case str() if _STARTED.search(value):
             yield at, value
         case {"command": str() | list()}:
             yield at, value
@@ -136,8 +137,9 @@ def _words(told: Any) -> list[str]:
 
 
 def _listed(plugin: str) -> list[Any]:
+    found = _STARTED.search(plugin)
     with suppress(ValueError):
-        words = json.loads(plugin.partition(_STARTED)[2].partition(" //")[0])
+        words = json.loads(found[2]) if found else []
         return words if isinstance(words, list) else []
     return []
 
@@ -171,7 +173,5 @@ def _plugin(text: str, gone: Vanished, command: ClewCommand) -> str:
     for plug in gone.client.plugs(command) if gone.client.plugs else ():
         if plug.files == gone.plug.files:
             return str(plug.values[own_file.OWN_TEXT])
-    head, _, rest = text.partition(_STARTED)
-    _, _, rest = rest.partition(" //")
-    started = json.dumps([*command, *_rest(_words(text))])
-    return f"{head}{_STARTED}{started} //{rest.replace(gone.program, command[0])}"
+    known = json.dumps([*command, *_rest(_words(text))])
+    return _STARTED.sub(lambda found: found[1] + known, text, count=1).replace(gone.program, command[0])

@@ -8,7 +8,7 @@ from clew.llm import replies, requests
 from clew.llm.compaction import compaction_blocks, compaction_request
 from clew.llm.remote import NO_KEY, RemoteModel
 from clew.steps.chapters.model import Prompt, Reply
-from clew.wire.rules.anthropic_compaction import COMPACT_BETA
+from clew.wire.formats.anthropic.compaction import COMPACT_BETA
 
 try:
     import anthropic

@@ -1,7 +1,8 @@
 """The model that a conversation talks to, asked by the same way and in the same format as before."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from clew import catalog
@@ -12,6 +13,7 @@ from clew.llm import requests
 from clew.llm.requests import RequestBody
 from clew.llm.streaming import Spoken
 from clew.steps.chapters.model import Prompt, Reply
+from clew.wire import named
 
 STREAMING = ("stream", "stream_options")
 
@@ -31,9 +33,19 @@ class OwnModel:
         return self.limit or catalog.window(self.name)
 
     async def __call__(self, prompt: Prompt) -> Reply:
+        history = named(self.format).LIST
         body = requests.asking(prompt, self.format, self.name, self.like)
+        body[history] = _as_written(body[history], self.like.get(history))
         # As its caller does: a provider may take long answers as streams only.
         return _reply(await self.speak(body | {key: self.like[key] for key in STREAMING if key in self.like}))
+
+
+def _as_written(messages: Sequence[Any], before: Any) -> list[Any]:
+    """Messages with the keys of each in the order in which a request had them: a provider has these in its cache."""
+    known = before if isinstance(before, list) else []
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(messages, known, strict=False))
+    begun = [was for _, was in same]
+    return [*begun, *messages[len(begun) :]]
 
 
 def _reply(spoken: Spoken) -> Reply:

@@ -9,9 +9,9 @@ from typing import Any
 
 from clew import catalog
 from clew.core import rawjson
-from clew.errors import BadRequest, Fault, ModelError
+from clew.errors import BadRequest, ModelError
 from clew.llm import bounds
-from clew.wire.overflow import overflow
+from clew.wire.streams.faults import fault_of
 
 NO_KEY = "none"  # for a server of one's own: a key in the environment is for the provider, and goes nowhere else
 _RETRIES = 1
@@ -131,19 +131,6 @@ class RemoteModel(Remote):
     def window(self) -> int:
         """The tokens it can read: as somebody said, else as the catalog does."""
         return self._window or catalog.window(self.name)
-
-
-def fault_of(status: int, error: BaseException | Mapping[str, Any] | str) -> Fault:
-    """The kind of fault that a status and what was said with it are."""
-    if status in (401, 403):
-        return "auth"
-    if overflow(error):  # before the status: servers say it with 400, 413 and 500
-        return "overflow"
-    if status == 408:
-        return "timeout"
-    if "insufficient_quota" in str(error):  # OpenAI says it with 429, too; no waiting helps
-        return "refused"
-    return "busy" if status == 429 or status >= 500 else "refused"
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float | None:

@@ -1,5 +1,6 @@
 """What each tool answers, in words; who may ask for what is `Reach`'s to say."""
 
+from collections import Counter as Tally
 from collections.abc import Callable, Iterator, Sequence
 
 from clew.agent.control.controller import pinned
@@ -131,7 +132,7 @@ class Answers:
                 head,
                 f"window: {filled.percent}% used, {filled.left:,} tokens left of {window}; model {session.model}",
                 f"{count(calls, 'request')}, {sent:,} tokens sent in all, cost {cost}",
-                f"{count(folds, 'compaction')}, {count(len(view.pinned), 'pinned item')}",
+                f"{count(folds, 'compaction')}, {count(len(view.pinned), 'pinned item')}{await _authors(one)}",
             ]
         )
 
@@ -167,6 +168,12 @@ def _folded(found: FoldedHistory) -> str:
     when = f" {moment(found.at)}" if found.at else ""
     undone = ", undone since" if began and began.undone else ""
     return f"--- {how}{when}{undone}: requests of {found.was:,} tokens before, {found.now:,} after"
+
+
+async def _authors(one: Conversation) -> str:
+    """Who wrote the chapters in view."""
+    by = Tally(words(told.author, 40) for told in await one.chapters() if told.node)
+    return f"; chapters written by {', '.join(f'{who} ({n})' for who, n in by.most_common())}" if by else ""
 
 
 def _told(about: About) -> str:

@@ -38,8 +38,9 @@ class Indexer:
         self._thread = threading.Thread(target=lambda: asyncio.run(self._run()), name="clew-index", daemon=True)
 
     def start(self) -> None:
-        """Begin; this returns at once."""
-        self._thread.start()
+        """Begin, once; this returns at once."""
+        if not self._thread.is_alive() and not self._stopped.is_set():
+            self._thread.start()
 
     def stop(self) -> None:
         """End after what is being written now; nothing that was written is lost."""

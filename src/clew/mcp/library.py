@@ -20,9 +20,11 @@ class Library:
         mine: Mine | None,
         conversation: str = "",
         indexer: Indexer | None = None,
+        owns: bool = True,
     ) -> None:
         self._engine, self._scope, self._mine, self._only = engine, scope, mine, conversation
         self.indexer = indexer
+        self._owns = owns
         self._reach: Reach | None = None
 
     async def reach(self) -> Reach:
@@ -44,8 +46,8 @@ class Library:
         return self.indexer.told() if self.indexer else ""
 
     async def close(self) -> None:
-        """Let go of everything."""
+        """Let go of everything, and of the store, if that is its own."""
         if self.indexer:
             self.indexer.stop()
         if self._reach is not None:
-            await self._reach.engine.close(store=True)
+            await self._reach.engine.close(store=self._owns)

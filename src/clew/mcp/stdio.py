@@ -1,10 +1,7 @@
-"""The server on standard input and output: a message a line, answered as soon as its answer is known."""
+"""The server on a line: a message a line, answered as soon as its answer is known."""
 
 import asyncio
 import json
-import os
-import sys
-import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from functools import cache
@@ -17,19 +14,21 @@ if TYPE_CHECKING:
     from clew.mcp.library import Library
 
 LONGEST_MESSAGE = 4 << 20  # bytes of a message: what is asked is short
-PART, AHEAD = 1 << 16, 16  # bytes that are read at once, and how many such parts before they are wanted
+PART = 1 << 16
 AT_ONCE = 16  # requests that are worked on
 LAST_ANSWERS = 5.0  # seconds for what was asked before the client closed its end
 PARSE_ERROR, INVALID_REQUEST, INTERNAL_ERROR = -32700, -32600, -32603
 
 
-async def serve_stdio(make: "Callable[[], Library]") -> None:
-    """Answer until the client closes standard input, or goes; nothing else is written to standard output."""
+async def serve_lines(
+    make: "Callable[[], Library]", reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    """Answer until the client closes its end, or goes."""
     library = cache(make)
-    answering = _Conversation(McpServer(library))
+    answering = _Conversation(McpServer(library), writer)
     begun = False
     try:
-        async for line in _lines():
+        async for line in _lines(reader):
             answering.hear(line)
             if answering.is_open and not begun:  # the client has what it waited for: imports take a moment
                 begun = True
@@ -39,26 +38,12 @@ async def serve_stdio(make: "Callable[[], Library]") -> None:
         await answering.end(LAST_ANSWERS)
     finally:
         await answering.end()
-        if library.cache_info().currsize:
-            await library().close()
 
 
-async def _lines() -> AsyncIterator[bytes]:
-    """The lines of standard input, each when somebody wants it; one that is too long comes in parts."""
-    loop, came, wanted = asyncio.get_running_loop(), asyncio.Queue[bytes](), threading.Semaphore(AHEAD)
-
-    def read() -> None:
-        # Unbuffered: a thread that waits in Python's own reader keeps the process from ending.
-        with suppress(OSError, RuntimeError):  # closed, or nobody listens any more
-            while part := os.read(0, PART):
-                wanted.acquire()
-                loop.call_soon_threadsafe(came.put_nowait, part)
-            loop.call_soon_threadsafe(came.put_nowait, b"")
-
-    threading.Thread(target=read, daemon=True).start()
+async def _lines(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
+    """What comes, line by line; one that is too long comes in parts."""
     rest = b""
-    while part := await came.get():
-        wanted.release()
+    while part := await reader.read(PART):
         *whole, rest = (rest + part).split(b"\n")
         for line in whole:
             yield line
@@ -70,8 +55,8 @@ async def _lines() -> AsyncIterator[bytes]:
 class _Conversation:
     """Requests of one client, several at a time."""
 
-    def __init__(self, server: McpServer) -> None:
-        self._server = server
+    def __init__(self, server: McpServer, writer: asyncio.StreamWriter) -> None:
+        self._server, self._writer = server, writer
         self._asked: dict[str | int, asyncio.Task[None]] = {}
         self._turn = asyncio.Semaphore(AT_ONCE)
         self.is_open = False  # the client has read what the server is
@@ -82,7 +67,7 @@ class _Conversation:
             message = json.loads(line)
         except (ValueError, RecursionError):
             if line.strip():
-                _write({"id": None, "error": {"code": PARSE_ERROR, "message": "this is no JSON"}})
+                self._write({"id": None, "error": {"code": PARSE_ERROR, "message": "this is no JSON"}})
             return
         method = message.get("method") if isinstance(message, dict) else None
         params = message.get("params") if isinstance(message, dict) else None
@@ -91,7 +76,7 @@ class _Conversation:
         if isinstance(message, dict) and method is None and ("result" in message or "error" in message):
             return  # nothing was asked of it
         if not isinstance(method, str) or (id is not None and not isinstance(id, str | int)):
-            _write({"id": None, "error": {"code": INVALID_REQUEST, "message": "this is no request"}})
+            self._write({"id": None, "error": {"code": INVALID_REQUEST, "message": "this is no request"}})
         elif id is not None:
             self.is_open |= method == "tools/call"
             self._asked[id] = asyncio.create_task(self._answer(id, method, params))
@@ -105,11 +90,13 @@ class _Conversation:
     async def _answer(self, id: str | int, method: str, params: Mapping[str, Any]) -> None:
         try:
             async with self._turn:
-                _write({"id": id, "result": await self._server.answer(method, params)})
+                self._write({"id": id, "result": await self._server.answer(method, params)})
         except McpError as error:
-            _write({"id": id, "error": {"code": error.code, "message": str(error)}})
+            self._write({"id": id, "error": {"code": error.code, "message": str(error)}})
         except Exception as error:  # one request that fails ends no conversation
-            _write({"id": id, "error": {"code": INTERNAL_ERROR, "message": f"clew failed ({type(error).__name__})"}})
+            self._write(
+                {"id": id, "error": {"code": INTERNAL_ERROR, "message": f"clew failed ({type(error).__name__})"}}
+            )
         finally:
             self._asked.pop(id, None)
 
@@ -121,8 +108,5 @@ class _Conversation:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-
-def _write(message: Mapping[str, Any]) -> None:
-    with suppress(BrokenPipeError):  # the client is gone: so is the end of its standard input, or will be
-        sys.stdout.buffer.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
-        sys.stdout.buffer.flush()
+    def _write(self, message: Mapping[str, Any]) -> None:
+        self._writer.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")

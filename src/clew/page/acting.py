@@ -50,6 +50,7 @@ class ActEffect:
     fields: tuple[FormField, ...] = ()
     diff: Diff | None = None
     again: str = ""  # the button that asks anew, with what the fields say then
+    text: str = ""  # that would stand there
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,26 @@ class PinItem:
         return (
             "It is quoted in the window from the next request on." if done.quoted else "It stays as it is from now on."
         )
+
+
+class RewriteChapter:
+    """Have code tell what a model's chapter tells."""
+
+    async def ask(self, on: Subject, given: FormValues) -> ActEffect:
+        title, hidden = "Have code write this chapter", FormField("id", "", given.get("id", ""), hidden=True)
+        try:
+            would = await on.conversation.rewrite(hidden.value, dry_run=True)
+        except (BadRequest, NotFound) as error:
+            return ActEffect(title, (f"{error}",), "")
+        told = (
+            f"Instead of {words(would.author, 40)}'s words, {would.before:,} tokens, these {would.after:,} stand there "
+            "from the next request on. An undo takes that back.",
+        )
+        return ActEffect(title, told, "Rewrite", (hidden,), text=would.text)
+
+    async def do(self, on: Subject, given: FormValues) -> str:
+        done = await on.conversation.rewrite(given.get("id", ""))
+        return f"Rewritten by code: {done.before:,} → {done.after:,} tokens."
 
 
 class SwitchMethod:
@@ -258,6 +279,7 @@ ACTS: Mapping[str, PageAct] = {
     "compact": CompactNow(),
     "undo": UndoCompaction(),
     "pin": PinItem(),
+    "rewrite": RewriteChapter(),
     "method": SwitchMethod(),
     "fork": ForkHere(),
     "tag": TagConversation(),

@@ -62,6 +62,7 @@ class Page:
             f"{ONE}/window": one.window,
             f"{ONE}/text/{{id}}": one.text,
             f"{ONE}/behind/{{id}}": one.behind,
+            f"{ONE}/chapter/{{id}}": one.chapter,
             f"{ONE}/compaction/{{session}}": one.compaction,
             f"{ONE}/export": one.export,
             f"{ONE}/act/{{act}}": one.ask,

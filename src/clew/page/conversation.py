@@ -83,6 +83,7 @@ class ConversationPages:
         window = await on.conversation.window()
         stop = min(number(before, len(window.view.nodes)), len(window.view.nodes))
         found: dict[str, Any] = {"window": window, "start": max(0, stop - PIECES), "stop": stop, "clipped": CLIPPED}
+        found["chapters"] = {one.node: one for one in await on.conversation.chapters() if one.node}
         return await self._page.show("pieces.html" if before else "window.html", scope, **found, on=on)
 
     async def text(self, request: Request, scope: Scope) -> Response:
@@ -95,6 +96,12 @@ class ConversationPages:
         on = self._page.subject(request, scope)
         nodes = await on.conversation.recall(request.path_params["id"])
         return await self._page.show("behind.html", scope, nodes=nodes, on=on)
+
+    async def chapter(self, request: Request, scope: Scope) -> Response:
+        """What a model was asked and answered for a chapter."""
+        on = self._page.subject(request, scope)
+        found = await on.conversation.chapters(request.path_params["id"])
+        return await self._page.show("chapter.html", scope, chapter=found[0])
 
     async def _own_id(self, request: Request, scope: Scope) -> str:
         on = self._page.subject(request, scope)

@@ -8,25 +8,36 @@ from clew import wire
 from clew.adapters.restoring import restored
 from clew.agent.control import ContextController
 from clew.agent.control.controller import TOOL_CHARACTERS, framed
+from clew.catalog import Model
+from clew.config import Config, engine
 from clew.core.bridge import Lock, cross
 from clew.core.caches import Recent
 from clew.core.items import Scope
-from clew.core.own_tools import name_in
-from clew.engine.engine import Engine
+from clew.core.limits import Budget
+from clew.core.own_tools import RECALL, name_in
+from clew.core.view import View
+from clew.engine.engine import Engine, Request
+from clew.engine.engine import body as body_of
 from clew.errors import BadRequest, ClewError, NotFound, ToolError
 from clew.exchange.thread import Thread
-from clew.gateway.compacting import Compactions
+from clew.gateway.compacting import Brief, Compactions
+from clew.hooks.pending import BY_CLEW, note
 from clew.hooks.pressure import Pressure
 from clew.hooks.previews import preview_of
-from clew.plugins import opencode, pi
-from clew.plugins.forms import HostForm, OwnMessage
+from clew.plugins import claude, opencode, pi
+from clew.plugins.forms import HostForm, HostUnit, OwnMessage
 from clew.sessions.about import hold, results_of
 from clew.sessions.session_files import PLUGGED_KIND
 from clew.sessions.transcripts.shape import TranscriptMessage
 from clew.sessions.transcripts.source import objects
+from clew.steps.summarize import briefed
 from clew.store.records import Origin
+from clew.store.sql import SQLStore
 
-FORMS: Mapping[str, HostForm] = MappingProxyType({"opencode": opencode, "pi": pi})
+FORMS: Mapping[str, HostForm] = MappingProxyType({"claude": claude, "opencode": opencode, "pi": pi})
+FULL_LOGS = ("opencode", "pi")  # clients whose plugins write down all that is said
+COMPACTED_SHARE = 0.25  # of a history that is to be compacted now, at most, beside what goes down to `low`
+LEAST_COMPACTED = 2_000  # tokens
 PLUGIN_THREADS = 64  # conversations that are remembered between two calls
 
 PluginQuestion = Mapping[str, Any]
@@ -36,8 +47,11 @@ PluginAnswer = dict[str, Any]
 class PluginConversations:
     """Answers what a plugin asks, each question a JSON object that names its session."""
 
-    def __init__(self, client: str, engine: Engine, windows: dict[str, int], scope: Scope = "default") -> None:
+    def __init__(
+        self, client: str, engine: Engine, windows: dict[str, int], scope: Scope = "default", is_own: bool = False
+    ) -> None:
         self._client, self._form = client, FORMS[client]
+        self._is_own = is_own  # its user wants its own model to write what stands in for old messages
         self._engine = engine
         self._windows = windows  # that the client told, by model: the engine's budgets are of these
         self._scope = scope
@@ -47,12 +61,17 @@ class PluginConversations:
         self._turns = Recent[str, Lock](PLUGIN_THREADS)
         self._compactions = Compactions(engine, name_in(client))
 
+    async def close(self) -> None:
+        """End what goes on in the background; the store stays open."""
+        await self._engine.close()
+
     async def answer(self, asked: PluginQuestion) -> PluginAnswer:
         """What a question comes to. Raises `ClewError`."""
         return await cross(self._answer(asked))
 
     async def _answer(self, asked: PluginQuestion) -> PluginAnswer:
         acts = {"view": self.view, "result": self.result, "summary": self.summary, "tool": self.tool}
+        acts |= {"compact": self.compact, "beside": self.beside, "undo": self.undo}
         act = acts.get(str(asked.get("act")))
         if act is None or not isinstance(asked.get("session"), str):
             raise BadRequest(f"expected `act`, one of {', '.join(acts)}, and `session`, a text")
@@ -64,10 +83,12 @@ class PluginConversations:
         async with turn:  # a client need not wait before it asks again
             if own not in self._marked:  # who reads session files leaves this one alone, and so its name
                 self._marked[own] = True
-                await self._engine.store.learn(self._scope, PLUGGED_KIND, own, {"client": self._client})
+                if self._client in FULL_LOGS:
+                    await self._engine.store.learn(self._scope, PLUGGED_KIND, own, {"client": self._client})
                 if folder := asked.get("folder"):
                     await hold(self._engine, self._scope, self._name(own), str(folder))
-            return await act({**asked, "session": self._name(own), "parent": self._name(asked.get("parent"))})
+            named = {"session": self._name(own), "parent": self._name(asked.get("parent")), "own_name": own}
+            return await act({**asked, **named})
 
     def _name(self, session: Any) -> str:
         """The name of a conversation in the log: session files have the client's own."""
@@ -75,11 +96,9 @@ class PluginConversations:
 
     async def view(self, asked: PluginQuestion) -> PluginAnswer:
         """Which messages to send: places of the client's own, and new ones; None: all, as they are."""
-        own = objects(asked.get("messages"))
-        thread = await self._thread(asked)
+        thread, (own, units, body) = await self._thread(asked), self._asked(asked)
         await self._hear(thread, own)
-        units = self._form.units(own)
-        sent = await thread.fit(_body(asked, [part for _, parts in units for part in parts]), "anthropic")
+        sent = await thread.fit(body, "anthropic")
         if sent.is_as_it_came:
             return {"messages": None}
         return {"messages": self._in_own_form(restored(sent.body["messages"], units, _as_it_is), own)}
@@ -125,6 +144,66 @@ class PluginConversations:
         contents = [digests.content(item) for item in items]
         return len(contents) > len(said) and contents[: len(said)] == [node.content for node in said]
 
+    async def compact(self, asked: PluginQuestion) -> PluginAnswer:
+        """The messages to go on with in place of all of these, with how many tokens both have; None: as they are.
+
+        `own`: its own model is to sum them up. `skip`: why nothing is done ahead of time.
+        """
+        if self._is_own:
+            return {"own": True}
+        if asked.get("ahead"):
+            return {"skip": "clew takes a moment when the time comes, and asks no model"}
+        thread, (own, units, body) = await self._thread(asked), self._asked(asked)
+        view = await self._engine.keep(Request(body, "anthropic", self._scope, thread.session, thread.origin))
+        target = await self._engine.target(view)
+        before = target.meter.nodes(view.nodes).tokens
+        size = max(LEAST_COMPACTED, min(int(COMPACTED_SHARE * before), target.goal.tokens - target.frame))
+        if before <= size:
+            return {"messages": None}
+        step = briefed(self._engine.settings.step, str(asked.get("focus") or ""))
+        await self._engine.compact(view, step=Brief(step, size), method="client")
+        note({"session_id": asked["own_name"]}, BY_CLEW)
+        sent = await thread.fit(body, "anthropic")
+        if sent.is_as_it_came:
+            return {"messages": None}
+        return await self._told(sent.body, sent.view, own, units, before)
+
+    async def undo(self, asked: PluginQuestion) -> PluginAnswer:
+        """The messages of before the newest compaction that is left, with those said since. Raises `ClewError`."""
+        thread, (own, units, body) = await self._thread(asked), self._asked(asked)
+        view = await self._engine.keep(Request(body, "anthropic", self._scope, thread.session, thread.origin))
+        before = (await self._engine.target(view)).meter.nodes(view.nodes).tokens
+        undone = await self._engine.undo(self._scope, view.branch)
+        return await self._told(body_of(undone.view), undone.view, own, units, before)
+
+    async def _told(
+        self,
+        body: Mapping[str, Any],
+        view: View,
+        own: Sequence[OwnMessage],
+        units: Sequence[HostUnit],
+        before: int,
+    ) -> PluginAnswer:
+        after = (await self._engine.target(view)).meter.nodes(view.nodes).tokens
+        shown = self._in_own_form(restored(body["messages"], units, _as_it_is), own)
+        return {"messages": shown, "before": before, "after": after}
+
+    async def beside(self, asked: PluginQuestion) -> PluginAnswer:
+        """What code tells beside a summary that the client's model wrote, which becomes a chapter; None: nothing."""
+        thread, (_, _, body) = await self._thread(asked), self._asked(asked)
+        await thread.keep(body, "anthropic")
+        frame, _ = wire.decode({**body, "messages": []}, "anthropic")
+        words = claude.own_words(str(asked.get("words") or ""))
+        text = await self._compactions.of(self._scope, asked["session"], frame, words=words, beside=True)
+        note({"session_id": asked["own_name"]}, BY_CLEW)
+        return {"text": text}
+
+    def _asked(self, asked: PluginQuestion) -> tuple[Sequence[OwnMessage], list[HostUnit], dict[str, Any]]:
+        """The client's own messages, what it sends of each, and the request that they are."""
+        own = objects(asked.get("messages"))
+        units = self._form.units(own)
+        return own, units, _body(asked, [part for _, parts in units for part in parts])
+
     async def tool(self, asked: PluginQuestion) -> PluginAnswer:
         """What a call of recall or search_history gives back."""
         name, given = str(asked.get("name") or ""), asked.get("given")
@@ -149,7 +228,9 @@ class PluginConversations:
         raise NotFound("nothing was said about that")
 
     def _controller(self) -> ContextController:
-        return ContextController(self._engine, offer=False, tell=False, recall=name_in(self._client))
+        # Who keeps what stands in for messages sends it back: it must be as it is in the log.
+        recall = name_in(self._client) if self._client in FULL_LOGS else RECALL
+        return ContextController(self._engine, offer=False, tell=False, recall=recall)
 
     async def _thread(self, asked: PluginQuestion) -> Thread:
         session = asked["session"]
@@ -181,6 +262,19 @@ class PluginConversations:
             else:
                 new.append(message)
         return out
+
+
+def conversations(client: str, config: Config, store: SQLStore, scope: Scope) -> PluginConversations:
+    """Those of a client, as they are configured, in windows that it tells."""
+    windows = dict[str, int]()
+
+    def budget(model: Model) -> Budget:
+        known, own = windows.get(model.name), config.budget.window
+        return config.budget_for(model, min(known, own) if known and own else known)
+
+    # By default code writes: where a client's own model does, that is paid, and takes its time.
+    is_own = config.summary.model == "own" and config.sources.get("summary.model", "default") != "default"
+    return PluginConversations(client, engine(config, store, budget, method="auto"), windows, scope, is_own)
 
 
 def _as_it_is(message: TranscriptMessage) -> TranscriptMessage:

@@ -1,30 +1,29 @@
-"""How a plugin reaches clew: one question a line on standard input, one answer a line on standard output."""
+"""How a plugin reaches clew: one question a line, one answer a line."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from typing import Any, BinaryIO
+from typing import Any
 
 from clew.core import rawjson
-from clew.core.bridge import stay
 from clew.errors import BadRequest, ClewError, SecretFound
 from clew.exchange.thread import warn
 
 Answering = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
-async def converse(answer: Answering, source: BinaryIO, sink: BinaryIO) -> None:
+async def converse(answer: Answering, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Answer every line, several at once, until there are no more; what fails is said, and the plugin goes on alone."""
-    stay()
     running = set[asyncio.Task[None]]()
-    while line := await asyncio.to_thread(source.readline):
-        task = asyncio.create_task(_answer(answer, line, sink))
-        running.add(task)
-        task.add_done_callback(running.discard)
-    await asyncio.gather(*running)
+    try:
+        while line := await reader.readline():
+            task = asyncio.create_task(_answer(answer, line, writer))
+            running.add(task)
+            task.add_done_callback(running.discard)
+    finally:
+        await asyncio.gather(*running)  # also what a program asked that has ended: it is written down
 
 
-async def _answer(answer: Answering, line: bytes, sink: BinaryIO) -> None:
+async def _answer(answer: Answering, line: bytes, writer: asyncio.StreamWriter) -> None:
     told: dict[str, Any] = {}
     try:
         asked = rawjson.loads(line)
@@ -37,6 +36,4 @@ async def _answer(answer: Answering, line: bytes, sink: BinaryIO) -> None:
     except Exception as error:
         warn("clew failed; the client goes on without it", error)
         told["failed"] = str(error) if isinstance(error, ClewError) else type(error).__name__
-    with suppress(BrokenPipeError):  # it ended, and what it asked is written down
-        sink.write(rawjson.dumps(told) + b"\n")
-        sink.flush()
+    writer.write(rawjson.dumps(told) + b"\n")

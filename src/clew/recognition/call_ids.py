@@ -1,7 +1,7 @@
 """What the id of a call says of whose call it is. Pure functions."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 
 from clew.core.items import Item
@@ -41,6 +41,16 @@ def moment(id: str) -> str:
     """When a call was made, where its id says that."""
     found = _MOMENT.search(id)
     return found[0] if found else ""
+
+
+def are_moments(ids: Iterable[str]) -> bool:
+    """Whether a clock wrote these ids, at several moments: two conversations hardly have the same.
+
+    What stands in every id is the number of something else. Counters stay within a second, and a clock that was set by
+    hand, as in trials, ticks in whole ones.
+    """
+    at = {int(found) for id in ids if (found := moment(id))}
+    return all(len(parts) > 1 for parts in ({a // 1000 for a in at}, {a % 1000 for a in at}))
 
 
 def is_same_call(was: Item, now: Item) -> bool:

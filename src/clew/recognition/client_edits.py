@@ -8,7 +8,7 @@ from functools import cached_property
 from clew.clients.voices import lasting
 from clew.core.align import Match, Patch
 from clew.core.items import Item
-from clew.recognition.call_ids import is_made_up, is_same_call, moment
+from clew.recognition.call_ids import are_moments, is_made_up, is_same_call, moment
 from clew.recognition.sameness import SOFT, alike, is_aside, is_moved, trails
 from clew.recognition.shortening import is_cleared
 
@@ -50,6 +50,11 @@ class Change:
         """Whether it is this conversation whatever else it says: by its name, a stand-in of ours, a call's own id."""
         return self.named or any(i is None or is_made_up(i.call_id, i.name) for i in self.kept_calls)
 
+    @cached_property
+    def is_timed(self) -> bool:
+        """Whether the ids of its calls say when it was held, and no other one was held then."""
+        return are_moments(i.call_id for i in self.kept_calls if i)
+
 
 def is_edit(change: Change) -> bool:
     """Whether a client took some of this conversation away: what is left says enough, and is the newest of it.
@@ -78,8 +83,8 @@ def _is_told_apart(change: Change, was: Item, now: Item) -> bool:
     if now.kind != "result":
         return change.is_proven
     # Of one whose first and last words are left, the moment of its call is enough.
-    timed = now.call_id in change.called and moment(now.call_id) and not is_cleared(now.text)
-    return bool(timed) or _has_own_id(change, now)
+    timed = change.is_timed and now.call_id in change.called and bool(moment(now.call_id))
+    return (timed and not is_cleared(now.text)) or _has_own_id(change, now)
 
 
 def _has_own_id(change: Change, result: Item) -> bool:
@@ -95,10 +100,8 @@ def has_same_words(was: Item, now: Item | None) -> bool:
 
 def _keeps_its_own(change: Change) -> bool:
     """Whether what is left is not what many have: not only files that everybody reads, nor how each one is greeted."""
-    if change.is_proven:
-        return True
     # One answer may have several calls of one moment, and so may the first answers of two that were begun together.
-    if len({at for i in change.kept_calls if i and (at := moment(i.call_id))}) > 1:
+    if change.is_proven or change.is_timed:
         return True
     kept = [i for m in change.found if (i := change.new[m.new]) is not None and _spoke([i]) and i.kind == "text"]
     return sum(map(_counted, kept[1:])) >= ENOUGH

@@ -1,20 +1,20 @@
-"""The demo: a real conversation, replayed turn by turn through a real engine in a window much too small for it."""
+"""The demo: a conversation, replayed call by call through a real engine in a window too small for it."""
 
 import asyncio
 import re
 import shutil
 import sys
 import time
-from collections import Counter as Tally
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from itertools import chain, count
+from itertools import chain, count, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console, Group
 from rich.live import Live
+from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -23,17 +23,28 @@ from clew.core import rawjson
 from clew.core.items import SHORT, Digests, Edit, Node
 from clew.core.limits import Budget
 from clew.core.unpacking import shipped
-from clew.core.view import View
+from clew.core.view import View, originals
 from clew.engine.engine import Engine, Request, body
-from clew.screens import line, name, words
+from clew.facts.sheets import voice_of
+from clew.screens.lines import name, words
+from clew.sessions.window import Window
 from clew.store import Store, open_store
 from clew.store.places import Server
+from clew.text.search import Found
 from clew.tokens.target import Target
 from clew.wire import check, decode
 
-DEMO_SCOPE = "demo"
 DEMO_MODEL = "gpt-4o"  # whose vocabulary counts
 DEMO_FORMAT = "openai_chat"
+DEMO_WINDOW = 24_000
+ROWS = 12  # of the picture
+SUMMARY_LINES = 8
+HITS, HIT_LINES = 3, 2  # for a question of the user's: passages, and lines of each
+QUESTIONS = (  # about the conversation that ships with clew, in other words than its own
+    "Why are the stats of shadow commits wrong?",
+    "What happens to session logs on shadow branches when the user commits?",
+    "What is the default name of an agent where the checkpoint has none?",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +57,28 @@ class DemoTurn:
     limit: int  # of one call
     said: int  # until now
     sent: int  # in all calls until now
-    whole: int  # what all calls until now would have been with nothing left out
+    everything: int  # what all calls until now would have been with nothing left out
     last: str  # the newest edits, in words
 
     @property
     def saved(self) -> float:
-        return 1 - self.sent / self.whole if self.whole else 0.0
+        return 1 - self.sent / self.everything if self.everything else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class RecallProof:
+class RecallProof(NamedTuple):
     """What is behind the stand-ins, read back from the store."""
 
     hidden: int  # originals that some stand-in took the place of
     recalled: int  # how many of them came back byte for byte
+
+
+class PictureRow(NamedTuple):
+    """Some requests: what was said, and what the model sees of it in the last call."""
+
+    said: str
+    said_tokens: int
+    seen: str
+    seen_tokens: int
 
 
 def sample() -> list[dict[str, Any]]:
@@ -72,17 +91,20 @@ def sample() -> list[dict[str, Any]]:
 class Replay:
     """Sends a conversation again, call by call, and keeps count."""
 
-    def __init__(self, store: Store, messages: Sequence[dict[str, Any]], window: int, session: str) -> None:
+    def __init__(
+        self, store: Store, messages: Sequence[Mapping[str, Any]], window: int, session: str, scope: str
+    ) -> None:
         self.messages = messages
-        self.session = session
+        self.session, self.scope = session, scope
         budget = Budget(window, model=DEMO_MODEL)
         self.engine = Engine(store, budget)
         self.target = Target.of(budget)
         self.edits: tuple[Edit, ...] = ()
-        self.largest = self.broken = 0
+        self.broken = 0
         self.seconds = 0.0
+        self.view: View | None = None  # of the last call
         frame, items = decode({"messages": list(messages)}, DEMO_FORMAT)
-        self.originals = {n.id: n for n in Digests(store.secret, DEMO_SCOPE).chain(items)}
+        self.originals = {n.id: n for n in Digests(store.secret, scope).chain(items)}
         self._tokens = {n.id: self._count(n) for n in self.originals.values()}
         self._before: list[int] = []  # tokens said before each message
         said = self.target.meter.frame(frame).tokens
@@ -94,40 +116,89 @@ class Replay:
 
     async def turns(self) -> AsyncIterator[DemoTurn]:
         """Make every call that the agent made then: each with all that was said before it."""
-        sent = whole = 0
+        sent = everything = 0
         last = ""
         for number, end in enumerate(self.calls, 1):
-            view = await self._call(end)
+            view = self.view = await self._call(end)
             tokens = self.target.size(view).tokens
             said = self._before[end]
-            sent, whole = sent + tokens, whole + said
-            self.largest = max(self.largest, tokens)
+            sent, everything = sent + tokens, everything + said
             last = self._words(view.edits[len(self.edits) :]) or last
             self.edits += view.edits[len(self.edits) :]  # with their words, which later views do not have
-            yield DemoTurn(number, len(self.calls), tokens, self.target.limit.tokens, said, sent, whole, last)
-
-    def steps(self) -> Tally[str]:
-        """How many edits each step made."""
-        return Tally(name(e) for e in self.edits)
-
-    def example(self) -> tuple[str, str] | None:
-        """A stand-in as the model saw it, and the id it names."""
-        texts = [n.item.text for e in self.edits if name(e) == "Summarize" for n in e.new]
-        text = max(texts, key=len, default="")
-        found = re.search(rf"recall ([0-9a-f]{{{SHORT}}})", text)
-        return (text, found[1]) if found else None
+            yield DemoTurn(number, len(self.calls), tokens, self.target.limit.tokens, said, sent, everything, last)
 
     async def prove(self, store: Store) -> RecallProof:
         """Recall every stand-in from a store and compare what comes back with what was said."""
         engine = Engine(store)
         hidden = {id for e in self.edits for id in e.sources if id in self.originals}
         stand_ins = {n.id for e in self.edits for n in e.new if n.id not in e.old}
-        found = {n.id: n.item for id in stand_ins for n in await engine.recall(DEMO_SCOPE, id)}
+        found = {n.id: n.item for id in stand_ins for n in await engine.recall(self.scope, id)}
         recalled = sum(found.get(id) == self.originals[id].item for id in hidden)
         return RecallProof(len(hidden), recalled)
 
+    async def search(self, question: str, hits: int = HITS) -> list[Found]:
+        """What was said that a question is about, best first."""
+        branch = await self.engine.named(self.scope, self.session)
+        return await self.engine.find(self.scope, question, branch or "", hits)
+
+    def is_in_view(self, id: str) -> bool:
+        return self.view is not None and any(node.id == id for node in self.view.nodes)
+
+    def picture(self) -> list[PictureRow]:
+        """The requests in order, a few together where there are many."""
+        view = self.view
+        assert view is not None, "a replay is pictured after its last call"
+        starts, voice = list[int](), ""
+        said = list(self.originals.values())[: self._last()]
+        for at, node in enumerate(said):
+            now = voice_of(node.item)
+            if now == "user" != voice:
+                starts.append(at)
+            voice = now
+        places = {node.id: at for at, node in enumerate(said)}
+        made = view.edits.made
+        window = Window(view, None, self.target.size(view).tokens, self.target)  # whose parts add up to what was sent
+        seen, at = list[tuple[int, Node, int]](), 0  # where it begins in what was said, and its tokens
+        for node, tokens in zip(view.nodes, (one.tokens for one in window.nodes), strict=True):
+            at = min((places[id] for id in originals((node.id,), made) if id in places), default=at)
+            seen.append((at, node, tokens))
+        each = -(-len(starts) // ROWS)
+        edges = [*starts[::each], len(said)]
+        rows = list[PictureRow]()
+        for n, (start, stop) in enumerate(pairwise(edges)):
+            first, last = n * each + 1, min(len(starts), (n + 1) * each)
+            title = f"{first}{f'-{last}' if last > first else ''} {words(said[start].item.text)}"
+            here = [(node, tokens) for at, node, tokens in seen if start <= at < stop]
+            stand_ins = [node for node, _ in here if node.id not in places]
+            if not here:
+                text = "with the one above"
+            elif len(here) - len(stand_ins) == stop - start:  # and perhaps a passage that clew put beside it
+                text = f"as it was{', and what it asks about' if stand_ins else ''}"
+            else:
+                text = _beginning(stand_ins[0].item.text) if stand_ins else "some of it as it was"
+            said_tokens = sum(self._tokens[node.id] for node in said[start:stop])
+            rows.append(PictureRow(title, said_tokens, text, sum(tokens for _, tokens in here)))
+        return rows
+
+    def example(self) -> tuple[str, str] | None:
+        """A summary as the model sees it in the last call, and the id it names."""
+        shown = [] if self.view is None else [n for n in self.view.nodes if n.id not in self.originals]
+        text = max((n.item.text for n in shown), key=len, default="")
+        found = re.search(rf"recall ([0-9a-f]{{{SHORT}}})", text)
+        return (text, found[1]) if found else None
+
+    def _last(self) -> int:
+        """How many items were said before the last call."""
+        ends = self.calls[-1]
+        opened = -1
+        for at, node in enumerate(self.originals.values()):
+            opened += node.item.opens is not None
+            if opened == ends:
+                return at
+        return len(self.originals)
+
     async def _call(self, end: int) -> View:
-        request = Request({"model": DEMO_MODEL, "messages": self.messages[:end]}, DEMO_FORMAT, DEMO_SCOPE, self.session)
+        request = Request({"model": DEMO_MODEL, "messages": self.messages[:end]}, DEMO_FORMAT, self.scope, self.session)
         begin = time.perf_counter()
         view = await self.engine.prepare(request)
         self.seconds += time.perf_counter() - begin
@@ -150,34 +221,52 @@ class Replay:
         return self.target.meter.node(node).tokens
 
 
+def _beginning(text: str) -> str:
+    """The first line of a stand-in that says something of the conversation: its header says whose it is."""
+    lines = [line.strip(" -*") for line in text.splitlines()]
+    return words(next((line for line in lines if line and not line.startswith(("[", "Request"))), text))
+
+
 # --- on the screen ----------------------------------------------------------------------------------------------------
 
 
-async def run(where: Path | Server, window: int, tick: float, options: str = "") -> None:
-    """The whole demo; `tick` is how long a turn stays on a terminal, in seconds.
-
-    `options` name the store in the commands that it prints, where it is not the configured one.
-    """
-    console = Console(highlight=False)
+async def run(
+    console: Console,
+    where: Path | Server | str,
+    messages: Sequence[Mapping[str, Any]],
+    window: int,
+    scope: str,
+    asked: Sequence[str] = (),
+    tick: float = 0.0,
+) -> Replay:
+    """All of a replay up to the questions; `tick` is how long a turn stays on a terminal, in seconds."""
     store = open_store(where)
     try:
-        replay = Replay(store, sample(), window, await _free_name(store))
-        console.print(f"A real coding session in a window of {window:,} tokens, kept in {where}\n", soft_wrap=True)
+        replay = Replay(store, messages, window, await _free_name(store, scope), scope)
+        if not replay.calls:
+            console.print("There is no answer of an agent in it, so there is nothing to replay.")
+            return replay
+        console.print(f"A coding session, call by call, in a window of {window:,} tokens\n", soft_wrap=True)
         last = await play(replay.turns(), console, tick)
+        if str(where) == ":memory:":
+            proof = await replay.prove(store)
+        else:
+            again = open_store(where)  # opened anew: what comes back now comes from the file
+            try:
+                proof = await replay.prove(again)
+            finally:
+                await again.close()
+        figures(console, replay, last, proof)
+        picture(console, replay, last)
+        await questions(console, replay, asked)
     finally:
         await store.close()
-    store = open_store(where)  # opened anew: what comes back now comes from the file
-    try:
-        proof = await replay.prove(store)
-    finally:
-        await store.close()
-    summary(console, replay, last, proof)
-    threads(console, replay, options)
+    return replay
 
 
-async def _free_name(store: Store) -> str:
+async def _free_name(store: Store, scope: str) -> str:
     """`demo`, or `demo-2` and so on where there was one before."""
-    taken = {session.name for session in await store.sessions(DEMO_SCOPE)}
+    taken = {session.name for session in await store.sessions(scope)}
     names = chain(["demo"], (f"demo-{n}" for n in count(2)))
     return next(name for name in names if name not in taken)
 
@@ -191,10 +280,10 @@ def meter(turn: DemoTurn, width: int) -> Group:
     table.add_column(no_wrap=True)
     turns = ProgressBar(turn.turns, turn.number, wide, complete_style="green", finished_style="green")
     view = ProgressBar(turn.limit, turn.view, wide, complete_style="cyan")
-    table.add_row("turn", turns, f"{turn.number} of {turn.turns}")
+    table.add_row("call", turns, f"{turn.number} of {turn.turns}")
     table.add_row("sent", view, f"{turn.view:,} of {turn.limit:,} tokens")
     table.add_row("said", f"{turn.said:,} tokens")
-    table.add_row("saved", f"{turn.saved:.0%} of {turn.whole:,} tokens")
+    table.add_row("saved", f"{turn.saved:.0%} of {turn.everything:,} tokens")
     last = Text(f"edit   {turn.last or 'none yet: everything fits'}", no_wrap=True, overflow="ellipsis")
     last.stylize("bold", 0, 4)
     return Group(table, last)
@@ -206,44 +295,74 @@ async def play(turns: AsyncIterator[DemoTurn], console: Console, tick: float) ->
     if not console.is_terminal:
         async for turn in turns:
             if 10 * turn.number // turn.turns > 10 * (turn.number - 1) // turn.turns:
-                console.print(milestone(turn))
+                console.print(milestone(turn), soft_wrap=True)
         console.print()
     else:
         with Live(console=console, transient=True, refresh_per_second=20) as live:
             async for turn in turns:
                 live.update(meter(turn, console.width))
                 await asyncio.sleep(tick)
-    assert turn is not None, "the sample has turns"
+    assert turn is not None, "a replay has calls"
     return turn
 
 
 def milestone(turn: DemoTurn) -> str:
     """How a replay stands, for a log."""
     return (
-        f"turn {turn.number:>3} of {turn.turns}: said {turn.said:>6,}, sent {turn.view:>6,} of {turn.limit:,}, "
+        f"call {turn.number:>4} of {turn.turns}: said {turn.said:>7,}, sent {turn.view:>7,} of {turn.limit:,}, "
         f"saved {turn.saved:.0%} so far"
     )
 
 
-def summary(console: Console, replay: Replay, last: DemoTurn, proof: RecallProof) -> None:
+def figures(console: Console, replay: Replay, last: DemoTurn, proof: RecallProof) -> None:
     """What a replay came to."""
-    target = replay.target
-    edits = ", ".join(f"{n} {step}" for step, n in replay.steps().most_common())
-    each = 1000 * replay.seconds / last.turns
     rows = [
         ("said", f"{last.said:,} tokens in {replay.calls[-1]} messages"),
-        ("sent in all", f"{last.sent:,} tokens in {last.turns} calls"),
-        ("sending everything", f"{last.whole:,} tokens"),
-        ("saved", f"{last.saved:.0%}"),
-        ("largest view", f"{replay.largest:,} of {target.limit.tokens:,} (and {target.kept_free:,} for the answer)"),
-        ("edits", edits or "none: everything fits; try a smaller --window"),
-        ("originals recalled", f"{proof.recalled} of {proof.hidden}, byte for byte"),
-        ("provider rules", f"{replay.broken} broken in {last.turns} bodies"),
-        ("time", f"{replay.seconds:.1f} s, {each:.0f} ms a call"),
+        ("the last call", f"{last.view:,} tokens of {last.limit:,} that may be sent"),
+        ("all calls", f"{last.sent:,} tokens instead of {last.everything:,} ({last.saved:.0%} less)"),
+        ("originals", f"{proof.recalled} of {proof.hidden} behind summaries come back byte for byte"),
+        ("requests", f"{last.turns}, {replay.broken} of them break a rule of the provider"),
     ]
-    for what, told in rows:
-        line(console, f"{what:<20}{told}")
+    for what, value in rows:
+        console.print(f"{what:<15}{value}", soft_wrap=True)
     console.print()
+
+
+def picture(console: Console, replay: Replay, last: DemoTurn) -> None:
+    """What was said beside what the model sees of it."""
+    if not replay.edits:
+        console.print("Everything fits: try a smaller --window\n")
+        return
+    table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="bold", expand=True)
+    for heading, side in (("What was said", 5), ("tokens", 0), ("What the model sees of it", 5), ("tokens", 0)):
+        justify: Any = "left" if side else "right"
+        table.add_column(heading, justify=justify, ratio=side or None, no_wrap=True, overflow="ellipsis")
+    for said, said_tokens, seen, seen_tokens in replay.picture():
+        style = "" if seen.startswith("as it was") else "cyan"
+        table.add_row(Text(said), f"{said_tokens:,}", Text(seen, style), f"{seen_tokens:,}")
+    table.add_row("", f"{last.said:,}", "", f"{last.view:,}", style="bold")
+    console.print(table)
+    console.print()
+    if example := replay.example():
+        console.print(Text("One of these summaries, as the model reads it", "bold"))
+        for row in example[0].splitlines()[:SUMMARY_LINES]:
+            console.print(Text(f"  {words(row, console.width - 3)}", "cyan"))
+        console.print(Text(f"  … {max(0, len(example[0].splitlines()) - SUMMARY_LINES)} more lines\n", "dim"))
+
+
+async def questions(console: Console, replay: Replay, asked: Sequence[str]) -> None:
+    """Ask the log, as the model can: what it finds, and whether that is still in view."""
+    for question in asked or QUESTIONS:
+        console.print(Text(f"? {question}", "bold"), soft_wrap=True)
+        found = await replay.search(question, HITS if asked else 1)
+        if not found:
+            console.print("  nothing in this conversation is about that")
+        for one in found:
+            lines = " · ".join(words(said.text.strip()) for said in one.lines[:HIT_LINES])
+            place = "in view" if replay.is_in_view(one.id) else "recalled"
+            said = Text.assemble((f"{place} ", "dim"), f"{words(one.title, 30)}: {words(lines)}")
+            console.print(Padding(said, (0, 0, 0, 2)))
+        console.print()
 
 
 def command() -> str:
@@ -254,16 +373,12 @@ def command() -> str:
     return str(called.relative_to(Path.cwd()) if called.is_relative_to(Path.cwd()) else called)
 
 
-def threads(console: Console, replay: Replay, options: str) -> None:
-    """Where to go from the demo: a stand-in, and the ways to look behind it."""
+def next_steps(console: Console, replay: Replay, options: str) -> None:
+    """Where to go from the demo: the conversation, and the way behind a summary."""
+    console.print("Next:")
+    steps = [(f"show {replay.session}{options}", "what fills the window, and the text of each summary")]
     if example := replay.example():
-        text, id = example
-        console.print(Text(f"The model saw:   {words(text, 400)}"))
-        console.print(
-            f"Get it back:     {command()} recall {id} --scope {DEMO_SCOPE}{options}", markup=False, soft_wrap=True
-        )
-    console.print(
-        f"See all it saw:  {command()} show {replay.session} --scope {DEMO_SCOPE}{options}",
-        markup=False,
-        soft_wrap=True,
-    )
+        steps.append((f"recall {example[1]}{options}", "the original behind one of them, byte for byte"))
+    steps.append((f"open {replay.session}{options}", "the same in a browser"))
+    for does, why in steps:
+        console.print(f"  {command()} {does}  # {why}", markup=False, soft_wrap=True)

@@ -11,6 +11,7 @@ from clew.facts.coverage import STATES
 from clew.screens.lines import count, dollars, label, line, moment, numbered, read, table, words
 from clew.sessions.composition import CompositionPart, Shown, parts
 from clew.sessions.diffs import Diff, Price, StandIn
+from clew.steps.worklog.blocks import CODE
 from clew.store.records import Session
 
 INDENT = 4  # of what a stand-in says
@@ -29,11 +30,11 @@ def diff(console: Console, found: Diff, full: bool) -> None:
 
 
 def preview(console: Console, found: Diff, full: bool, model: str = "") -> None:
-    """The same of a compaction that was not made; `model` is the one that would add its words."""
+    """The same of a compaction that was not made; `model` is the one that would be asked."""
     _title(console, found.session, "if it were compacted now")
     _sums(console, found)
-    if model:
-        line(console, f"words   code's alone; {words(model, 40)} would be asked for more")
+    if model and any(one.author == CODE for one in found.stand_ins):
+        line(console, f"words   where they are code's, {words(model, 40)} would be asked first")
     _changes(console, found, full, whole=True)
 
 
@@ -91,7 +92,7 @@ def _left(console: Console, shown: Shown) -> None:
 
 
 def _stand_in(console: Console, made: StandIn) -> None:
-    step = made.by.partition("(")[0]
+    step = f"by {words(made.author, 20)}" if made.author else made.by.partition("(")[0]
     sizes = f"{made.before:,} → {made.after:,}"
     line(console, f"▸ {made.id}  {step:<10} {sizes:>16}   {words(made.nodes[0].item.text)}", "cyan")
 
@@ -117,7 +118,7 @@ def as_json(found: Diff) -> dict[str, Any]:
             {"id": s.node.id, "kind": s.kind, "tokens": s.tokens, "words": words(s.node.item.text)} for s in found.left
         ],
         "stand_ins": [
-            {"id": s.id, "by": s.by, "before": s.before, "after": s.after, "items": len(s.said)}
+            {"id": s.id, "by": s.by, "author": s.author, "before": s.before, "after": s.after, "items": len(s.said)}
             | {"text": "\n".join(n.item.text for n in s.nodes)}
             for s in found.stand_ins
         ],

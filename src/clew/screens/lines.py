@@ -9,6 +9,7 @@ from clew.core.items import Edit, Item
 from clew.core.times import local
 from clew.sessions import names
 from clew.steps.lines import amount, clip
+from clew.steps.worklog.blocks import author
 from clew.store.records import Session
 
 LOOKED_AT = 200  # characters of a node that are looked at for its line
@@ -37,6 +38,13 @@ def read(console: Console, text: str, indent: int) -> None:
 def name(edit: Edit) -> str:
     """The step that made an edit, without its settings."""
     return edit.by.partition("(")[0]
+
+
+def maker(edit: Edit) -> str:
+    """Who wrote the chapter that an edit put there, and what that cost; else the step that made it."""
+    if not (who := author(edit)):
+        return name(edit)
+    return ", ".join(filter(None, (f"by {words(who, 40)}", dollars(edit.evidence.get("cost")))))
 
 
 def label(item: Item) -> str:

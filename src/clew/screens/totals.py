@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from clew.screens.lines import called, count, dollars, line, table
+from clew.screens.lines import called, count, dollars, line, table, words
 from clew.sessions.totals import Totals
 from clew.store.records import Session
 
@@ -20,6 +20,7 @@ def stats(console: Console, found: Totals, largest: Sequence[Sequence[Session]])
     rows = [
         ("conversations", f"{found.conversations:,} in {count(found.sessions, 'session')}"),
         ("compactions", f"{found.compactions:,}{f', {found.undone:,} of them undone' if found.undone else ''}"),
+        *([("chapters", f"by {written_by(found)}")] if found.authors else ()),
         ("said", f"{found.said:,} tokens"),
         ("sent in all", f"{found.sent:,} tokens in {count(found.calls, 'call')}"),
         ("sending everything", f"{found.everything:,} tokens"),
@@ -38,6 +39,11 @@ def stats(console: Console, found: Totals, largest: Sequence[Sequence[Session]])
         _largest(console, largest)
 
 
+def written_by(found: Totals) -> str:
+    """Who wrote the chapters, and how many."""
+    return ", ".join(f"{words(who, 40)} ({n:,})" for who, n in found.authors.most_common())
+
+
 def _largest(console: Console, chains: Iterable[Sequence[Session]]) -> None:
     line(console, "")
     shown = table("largest", "sessions", "calls", "sent", "cost")
@@ -51,7 +57,7 @@ def _largest(console: Console, chains: Iterable[Sequence[Session]]) -> None:
 def as_json(found: Totals, largest: Sequence[Sequence[Session]]) -> dict[str, Any]:
     """The same, for a program."""
     named = [{"session": called(chain[0]), "sent": sum(s.sent for s in chain)} for chain in largest]
-    return asdict(found) | {"saved": found.saved, "largest": named}
+    return asdict(found) | {"authors": dict(found.authors), "saved": found.saved, "largest": named}
 
 
 def largest(sessions: Iterable[Session]) -> list[list[Session]]:

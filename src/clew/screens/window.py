@@ -9,9 +9,10 @@ from rich.text import Text
 
 from clew.core.items import ASKING, SHORT, Edit, Node
 from clew.core.view import originals
-from clew.screens.lines import count, label, line, name, numbered, read, table, words
+from clew.screens.lines import count, label, line, maker, name, numbered, read, table, words
 from clew.sessions.composition import CompositionPart, recall_id
 from clew.sessions.window import Window
+from clew.steps.worklog.blocks import author
 from clew.store.records import Session
 
 # Of each kind: the colour of its part of the bar, and its letter where there are no colours.
@@ -38,6 +39,8 @@ class Behind(NamedTuple):
     items: int
     tokens: int
     by: str
+    author: str  # of a chapter: the model, or code
+    cost: float | None  # dollars, of a model's
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,8 @@ class ShownWindow:
     def behind(self, edit: Edit, by_id: Mapping[str, Edit]) -> Behind:
         nodes = [self.said[id] for id in originals(edit.old, by_id) if id in self.said]
         id = recall_id(edit, self.window.view.digests)
-        return Behind(id, len(nodes), self.window.target.meter.nodes(nodes).tokens, name(edit))
+        tokens = self.window.target.meter.nodes(nodes).tokens
+        return Behind(id, len(nodes), tokens, name(edit), author(edit), edit.evidence.get("cost"))
 
 
 def window(console: Console, shown: ShownWindow, ids: bool) -> None:
@@ -146,8 +150,8 @@ def _listing(console: Console, shown: ShownWindow, ids: bool) -> None:
         if edit and ASKING in edit.evidence:
             told = f"recalled for the message after it   {name(edit)}"
         elif edit:
-            id_of, items, said, by = shown.behind(edit, by_id)
-            told = f"{id_of} stands for {count(items, 'item')}, {said:,} tokens   {by}"
+            behind = shown.behind(edit, by_id)
+            told = f"{behind.id} stands for {count(behind.items, 'item')}, {behind.tokens:,} tokens   {maker(edit)}"
         line(console, f"{mark} {id}{label(node.item):<9} {tokens:>7,}   {told}", style)
         if edit and node.item.kind == "summary":
             read(console, node.item.text, INDENT)

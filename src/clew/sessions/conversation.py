@@ -15,12 +15,14 @@ from clew.engine.recall import Hit, among, lineage, remembered
 from clew.engine.undo import Undone
 from clew.errors import Ambiguous, BadRequest, NotFound
 from clew.sessions.chains import conversations
+from clew.sessions.chapters import ToldChapter, chapters_in
 from clew.sessions.diffs import Diff, last_event, made, previewed
 from clew.sessions.methods import keep_method, kept_methods
 from clew.sessions.names import called
 from clew.sessions.timeline import READ_ITEMS, Happening, happenings
 from clew.sessions.window import Window
 from clew.steps.protocol import Step
+from clew.steps.worklog.blocks import CODE
 from clew.store.records import Call, Method, Session
 from clew.text.excerpts import SIZE
 
@@ -96,6 +98,17 @@ class CompactEffect:
     before: int
     after: int
     changed: bool  # else nothing could leave the window
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteEffect:
+    """A chapter whose words are code's instead of a model's, and its tokens."""
+
+    id: str
+    author: str  # whose it was
+    before: int
+    after: int
+    text: str
 
 
 class Conversation:
@@ -224,9 +237,22 @@ class Conversation:
             session = found
         return await made(self.engine, self.scope, session, known)
 
+    async def chapters(self, id: str = "") -> list[ToldChapter]:
+        """Who wrote what stands in for its history, and what models wrote that does not stand there; or one of these.
+
+        Raises `NotFound`.
+        """
+        view = await self.view()
+        made = (await self._store.load(self.scope, self.branch, await self._last())).chapters
+        every = chapters_in(view, made, (await self.engine.target(view)).meter)
+        found = [one for one in every if not id or id in (one.id, one.node)]
+        if id and not found:
+            raise NotFound(f"no chapter of this conversation has the id {id[:40]}")
+        return found
+
     async def recall(self, id: str) -> Sequence[Node]:
         """The originals that an id of its own past stands for, byte for byte."""
-        return await self.engine.recall(self.scope, id, self.branch, self._until)
+        return await self.engine.recall(self.scope, id, self.branch, await self._seen())
 
     async def search(self, text: str, within: Within = "lineage", limit: int = 20) -> list[Hit]:
         """What was said about something: in its session alone, or in all that led here, too."""
@@ -270,6 +296,23 @@ class Conversation:
         """Take back the newest compactions; what was said since stays. Raises `OverBudget`."""
         await self._check_goes_on("an undo")
         return await self.engine.undo(self.scope, self.branch, count, dry_run)
+
+    async def rewrite(self, id: str, dry_run: bool = False) -> RewriteEffect:
+        """Have code tell what a model's chapter tells, by the id that recalls its originals; an undo takes that back.
+
+        Raises `NotFound`, and `BadRequest` for a chapter of code's.
+        """
+        await self._check_goes_on("a rewrite")
+        found = (await self.chapters(id))[0]
+        if not found.node:
+            raise BadRequest(f"chapter {found.id} is not in view: nothing stands there that could be rewritten")
+        if found.author == CODE:
+            raise BadRequest(f"code wrote chapter {found.id} already")
+        view = self._view or await self.engine.reopen(self.scope, self.branch)
+        after = await self.engine.rewrite(view, found.node, dry_run)
+        new = after.nodes[next(at for at, node in enumerate(view.nodes) if node.id == found.node)]
+        after_tokens = (await self.engine.target(view)).meter.node(new).tokens
+        return RewriteEffect(found.id, found.author, found.tokens, after_tokens, new.item.text)
 
     # --- other ways ---------------------------------------------------------------------------------------------------
 
@@ -324,7 +367,8 @@ class Conversation:
         back into view.
         """
         trace = await self._store.load(self.scope, self.branch)
-        whole = [await self.engine.resolve(self.scope, id, self.branch, self._until) for id in ids]
+        seen = await self._seen()
+        whole = [await self.engine.resolve(self.scope, id, self.branch, seen) for id in ids]
         own = {p.id for p in trace.said} | {n.id for edit in trace.edits for n in edit.stand_ins}
         nodes = await self._store.nodes(self.scope, [id for id in whole if id in own])
         items = [node for id in whole for node in ([nodes[id]] if id in own else await self._behind(id, own))]
@@ -369,6 +413,10 @@ class Conversation:
     @property
     def _until(self) -> int | None:
         return self._view.seq if self._view else None
+
+    async def _seen(self) -> int | None:
+        """The last event whose ids are its own: of folds since then, too, for they stand in its view."""
+        return await self.engine.until(self._view) if self._view else None
 
     async def _last(self) -> int | None:
         """The last event that counts; None: it goes on."""

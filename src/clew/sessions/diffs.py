@@ -13,6 +13,7 @@ from clew.errors import NotFound
 from clew.facts.coverage import CoverageLedger
 from clew.sessions.composition import Shown, recall_id, shown
 from clew.sessions.names import called
+from clew.steps.worklog.blocks import author
 from clew.store.protocol import Store
 from clew.store.records import Session
 from clew.tokens.meter import Meter
@@ -27,6 +28,7 @@ class StandIn(NamedTuple):
     said: tuple[Node, ...]  # the originals behind it
     before: int  # tokens of what was in view
     after: int
+    author: str = ""  # of a chapter: the model, or code
 
 
 class Price(NamedTuple):
@@ -148,6 +150,7 @@ def _stand_ins(before: View, after: View, edits: Sequence[Edit], meter: Meter) -
             tuple(n for n in said if n is not None),
             sum(sizes[id] for id in was),
             meter.nodes(nodes).tokens,
+            author(edit),
         )
 
 

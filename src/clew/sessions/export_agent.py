@@ -7,7 +7,8 @@ from clew.core.view import originals
 from clew.engine.engine import Engine
 from clew.sessions.transcripts import Transcript, TranscriptCompaction, TranscriptStretch
 from clew.store.trace import Fold, Trace
-from clew.wire.formats import Format, named
+from clew.wire.formats import named
+from clew.wire.formats.base import Format
 
 
 async def tell(engine: Engine, scope: Scope, branch: str, until: int | None = None) -> Transcript:

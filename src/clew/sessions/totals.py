@@ -1,8 +1,9 @@
 """What conversations came to, and what they would have come to without clew: everything sent in every call, or the
 client's own compaction."""
 
+from collections import Counter as Tally
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from clew.core.threads import LONG, in_thread_if
 from clew.core.view import View
 from clew.engine.engine import Engine
 from clew.sessions.bill import CallBill
+from clew.steps.worklog.blocks import author
 from clew.store.records import Call, Session
 from clew.store.trace import Trace
 from clew.tokens.provider_size import ProviderSize
@@ -44,6 +46,7 @@ class Totals:
     cost_client: float = 0.0  # with the client's own compaction, and everything where it has none
     cost_chapters: float = 0.0  # what models were paid for chapters
     cost_unused: float = 0.0  # for those of them that no compaction used
+    authors: Tally[str] = field(default_factory=Tally)  # of the chapters that compactions put into view
 
     @property
     def saved(self) -> float:
@@ -114,11 +117,14 @@ async def _add(found: Totals, engine: Engine, scope: Scope, branch: str, own: Co
             found.cost_everything += _priced(prices, whole, before)
             found.cost_client += helped + _priced(prices, whole - gone, shown)
         before, shown = whole, whole - gone
-    if unfolded.trace and (chapters := unfolded.trace.chapters):
+    if trace := unfolded.trace:
+        chapters, edits = trace.chapters, trace.edits
         if first := min((s.seq for s in own if s.cause == "fork"), default=0):  # what came before is its parent's
-            chapters = chapters[len((await engine.store.load(scope, branch, first - 1)).chapters) :]
+            before_it = await engine.store.load(scope, branch, first - 1)
+            chapters, edits = chapters[len(before_it.chapters) :], edits[len(before_it.edits) :]
+        found.authors.update(who for edit in edits if (who := author(edit)))
         # A chapter stands in the edit that took the place of its nodes.
-        used = {edit.old for edit in unfolded.trace.edits if "cost" in edit.evidence}
+        used = {edit.old for edit in trace.edits if "cost" in edit.evidence}
         found.cost_chapters += sum(one.cost or 0.0 for one in chapters)
         found.cost_unused += sum(one.cost or 0.0 for one in chapters if one.ids not in used)
 

@@ -111,7 +111,9 @@ def _asking(text: str) -> set[str]:
 def room(view: View, target: Target, share: float = ROOM_SHARE) -> int:
     """Tokens that may be put beside the newest message: it never causes a compaction."""
     taken = target.meter.nodes(n for n in view.nodes if _is_recalled(view, n.id)).tokens
-    free = target.threshold - target.size(view).tokens
+    have = target.size(view).tokens
+    # What is above the threshold and not compacted is so since that would not pay: it waits until it would not fit.
+    free = (target.threshold if have <= target.threshold else target.limit.tokens) - have
     return min(MOST_TOKENS, int(share * target.room), int(ALL * target.room) - taken, free)
 
 

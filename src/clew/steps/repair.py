@@ -10,11 +10,8 @@ from clew.steps.lines import plain
 from clew.steps.protocol import PureStep
 from clew.text.excerpts import framed
 from clew.tokens.target import Target
-from clew.wire.rules.openai_chat import INSTEAD_OF_CONTENT
-
-# Formats whose providers refuse empty text, and empty results.
-STRICT = frozenset({"anthropic", "bedrock", "gemini"})
-STRICT_RESULTS = frozenset({"bedrock"})
+from clew.wire.formats import named, openai_chat
+from clew.wire.formats.openai_chat.rules import INSTEAD_OF_CONTENT
 
 TWICE = "[the same result, sent twice]"
 AGAIN_ANSWERED = "one more result of a call above"  # as Gemini CLI sends, where it masks old ones
@@ -57,11 +54,12 @@ def _mended(item: Item, paired: bool, format: str, answered: Set[tuple[str, str]
         # No call to answer, so it must stand as text: fenced, for it is what a tool said, not what the user wants.
         which = AGAIN_ANSWERED if item.call_id in called else "the result of a call that is not here"
         return Item("text", "user", framed(item.text, which))
-    if format in STRICT and item.kind == "text" and not item.text.strip() and not item.wire:
+    codec = named(format)
+    if codec.refuses_empty_text and item.kind == "text" and not item.text.strip() and not item.wire:
         return plain(item, "[empty]")
-    if format in STRICT_RESULTS and item.kind == "result" and not item.text.strip() and item.wire is None:
+    if codec.refuses_empty_results and item.kind == "result" and not item.text.strip() and item.wire is None:
         return plain(item, "[empty]")
-    if format == "openai_chat" and _says_nothing(item):
+    if format == openai_chat.NAME and _says_nothing(item):
         keys = {key: value for key, value in item.opens.keys.items() if key != "content"} if item.opens else {}
         return Item("text", item.role, "[empty]", opens=Opening(keys, bare=True))
     return item

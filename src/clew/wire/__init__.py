@@ -1,8 +1,9 @@
 """Wire formats: bodies to frame and items, and back, losing nothing.
 
-A format is a module of four functions: `split` a body into frame and messages, `read` a message into items, `write`
-items as messages, `join` frame and messages into a body. Beside them stand what its provider refuses (rules/), what it
-is converted to (convert/), its errors (overflow/), and what a path asks for (requests).
+A format is a package (`formats/`): a class that says how it splits a body into frame and messages, how it reads and
+writes these, what its provider refuses, how it declares tools, shows pictures, takes results, words errors and streams
+answers. Beside them: from one to another (convert/), what several have in common of rules (rules/) and of streams
+(streams/), errors about size (overflow/), and what a path asks for (requests).
 """
 
 from collections.abc import Iterable, Mapping

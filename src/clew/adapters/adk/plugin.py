@@ -27,7 +27,7 @@ from clew.exchange.thread import Thread, answered, best
 from clew.steps.chapters.by_model import ByModel
 from clew.steps.chapters.model import Prompt, Reply
 from clew.store.records import Cause
-from clew.wire.convert.tools import ToolDeclaration
+from clew.wire.formats.tools import ToolDeclaration
 
 THREADS = 512  # conversations, and calls under way, that are remembered; the store has the others
 

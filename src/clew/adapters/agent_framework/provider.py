@@ -28,7 +28,7 @@ from clew.catalog.usage import Spent
 from clew.exchange.thread import Thread, answered, best
 from clew.steps.chapters.by_model import ByModel
 from clew.steps.chapters.model import Prompt, Reply
-from clew.wire.convert.tools import ToolDeclaration
+from clew.wire.formats.tools import ToolDeclaration
 
 
 class ClewProvider(Adapter, ContextProvider):

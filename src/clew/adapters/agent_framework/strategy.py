@@ -7,7 +7,6 @@ from agent_framework import EXCLUDE_REASON_KEY, EXCLUDED_KEY, Message
 from clew.adapters.agent_framework.messages import AGENT_FRAMEWORK_FORMAT, WireMessages, frame_of
 from clew.adapters.host import Adapter, Host, Where
 from clew.core.items import Scope
-from clew.core.own_tools import RECALL
 from clew.exchange.thread import best
 
 REASON = "clew"  # why a message is excluded
@@ -21,8 +20,8 @@ class ClewCompactionStrategy(Adapter):
     """
 
     def __init__(self, engine: Where = None, *, model: str = "", scope: Scope = "default") -> None:
-        # Nobody is told anything here, and no tool can be offered.
-        self.host = Host(engine, scope=scope, method="auto", offer=False, tell=False, recall=RECALL)
+        # Nobody is told anything here, and no tool can be offered: no text names one.
+        self.host = Host(engine, scope=scope, method="auto", offer=False, tell=False)
         self._model = model
 
     async def __call__(self, messages: list[Message]) -> bool:

@@ -31,13 +31,14 @@ from clew.adapters.inspect_ai.messages import INSPECT_FORMAT, made, session_in, 
 from clew.adapters.restoring import restored
 from clew.adapters.weaving import plain
 from clew.agent.control import ContextController
+from clew.agent.control.pointers import recall_name, with_names
 from clew.catalog.usage import Spent
 from clew.core.bridge import cross
 from clew.core.items import Scope
 from clew.engine.engine import body
 from clew.exchange.thread import Thread, answered, best
 from clew.steps.chapters.model import Prompt, Reply
-from clew.wire.convert.tools import ToolDeclaration
+from clew.wire.formats.tools import ToolDeclaration
 from clew.wire.rules.binding import binds
 
 __all__ = ["ClewCompaction"]
@@ -98,7 +99,8 @@ class ClewCompaction(CompactionStrategy):
         view = (await thread.fit(asked, INSPECT_FORMAT)).view
         view = await cross(controller.engine.compact(view, method="reactive"))
         name = str(thread.session)
-        sent = restored(plain(body(view)["messages"]), held, lambda wire: made(wire, messages, name))
+        named = with_names(view, recall_name(asked, view))
+        sent = restored(plain(body(named)["messages"]), held, lambda wire: made(wire, messages, name))
         if _is_same(sent, messages):
             return None
         # Claude's thinking is bound to what stood before it, which is no longer what it was.

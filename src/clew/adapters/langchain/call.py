@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.tools import BaseTool
 
 from clew import catalog
+from clew.adapters.host import Host
 from clew.adapters.langchain.messages import (
     LANGCHAIN_FORMAT,
     HeldMessage,
@@ -20,9 +21,8 @@ from clew.adapters.langchain.messages import (
     usage_of,
     without_thoughts,
 )
-from clew.adapters.langchain.writing import written_by
+from clew.adapters.langchain.writing import hosted
 from clew.exchange.thread import Thread, best
-from clew.steps.chapters.allowance import Allowance
 from clew.wire.rules.binding import binds
 
 SHORTENINGS = 3  # times that a call is made shorter after a refusal
@@ -32,12 +32,12 @@ REFUSED = "prompt is too long"  # which LangChain knows of an error, whatever it
 class FittedCall:
     """A request of an agent. Where clew fails, it goes out as it came, without clew's tools."""
 
-    def __init__(self, request: ModelRequest[Any], tools: Sequence[BaseTool], allowance: Allowance) -> None:
+    def __init__(self, request: ModelRequest[Any], tools: Sequence[BaseTool], host: Host) -> None:
         ours = {id(tool) for tool in tools}
         own = [tool for tool in request.tools if id(tool) not in ours]
         self.request = request if len(own) == len(request.tools) else request.override(tools=own)
         self._tools = tools
-        self._allowance = allowance
+        self._host = host
         self._tries = 0
 
     @property
@@ -56,9 +56,11 @@ class FittedCall:
         return await best(self._fit(thread), self.request)
 
     async def _fit(self, thread: Thread) -> ModelRequest[Any]:
-        self._tell_window(thread)
+        name, most = name_of(self.request.model), (self.request.model.profile or {}).get("max_input_tokens")
+        if most and most != catalog.window(name):  # a profile is the user's to set: it may be more, too
+            self._host.engine.limits.windows.tell(name, most)
         bound = self.request.response_format is not None or self.request.tool_choice not in (None, "auto", "none")
-        thread.own = None if bound else written_by(self.request.model, self._allowance)
+        thread.own = None if bound else self._host.author(hosted(self.request.model))
         sent = await thread.fit(body_of(self.request, self._held, self.request.tools), LANGCHAIN_FORMAT)
         names = {tool.get("function", {}).get("name") for tool in sent.body.get("tools") or ()}
         offered = [tool for tool in self._tools if tool.name in names] if sent.offers else []
@@ -66,15 +68,9 @@ class FittedCall:
         if not (sent.view.edits or sent.told):
             return request
         messages = sendable(sent.body, self._held)
-        if binds("anthropic", name_of(request.model)):
+        if binds("anthropic", name):
             messages = without_thoughts(messages)
         return request.override(messages=messages)
-
-    def _tell_window(self, thread: Thread) -> None:
-        """Have the window that LangChain's profile of a model names, where the catalog says something else."""
-        most, name = (self.request.model.profile or {}).get("max_input_tokens"), name_of(self.request.model)
-        if most and most != catalog.window(name):
-            thread.controller.engine.limits.windows.tell(name, most)
 
     async def refused(self, thread: Thread | None, error: Exception) -> bool:
         """Whether an error says that it was too long, and it is worth while to try again."""

@@ -1,12 +1,11 @@
 """The middleware: it finds out whose conversation a call belongs to, and answers calls of clew's tools."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from hashlib import blake2b
-from pathlib import Path
-from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
 from langchain.tools.tool_node import ToolCallRequest
@@ -16,21 +15,16 @@ from langgraph.config import get_config
 from langgraph.runtime import ExecutionInfo
 from langgraph.types import Command
 
-from clew import catalog
+from clew.adapters.host import Host, Naming, Where, caller, calling
 from clew.adapters.langchain.call import FittedCall
-from clew.agent.control import ContextController, SentBody, offered
-from clew.agent.results import Outcome
+from clew.agent.control import SentBody
 from clew.core.bridge import cross, run
 from clew.core.caches import Recent
-from clew.core.items import Scope
 from clew.engine.engine import Engine
-from clew.exchange.thread import Thread, best, engine_at, warn
-from clew.steps.chapters.allowance import Allowance
-from clew.store.records import Method, Origin
-from clew.wire.convert.tools import ToolDeclaration
+from clew.exchange.thread import UNAVAILABLE, Thread, answered, best, warn
+from clew.wire.formats.tools import ToolDeclaration
 
 CONVERSATIONS = 1_000  # of which it is known what was last sent
-UNAVAILABLE = Outcome("Error: recall is unavailable right now; continue without it", failed=True)
 
 
 class _Place(NamedTuple):
@@ -41,12 +35,7 @@ class _Place(NamedTuple):
     parent: Thread | None
 
 
-class _Caller(NamedTuple):
-    thread: Thread | None
-    place: _Place
-
-
-_caller: ContextVar[_Caller | None] = ContextVar("clew_langchain_caller", default=None)  # whose tool is running
+_place: ContextVar[_Place | None] = ContextVar("clew_langchain_place", default=None)  # where the running tool is
 
 
 class ClewMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
@@ -55,26 +44,12 @@ class ClewMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
     With the method `llm`, the agent is told how full its window is, and may begin a new session.
     """
 
-    def __init__(
-        self,
-        engine: Engine | str | Path | None = None,
-        *,
-        session: str | None = None,
-        scope: Scope = "default",
-        method: Method | None = None,
-        when: str = "",
-        how: str = "",
-        offer: bool = True,
-    ) -> None:
+    def __init__(self, engine: Where = None, **options: Unpack[Naming]) -> None:
         super().__init__()
-        self._where, self._session, self._scope = engine, session, scope
-        self._method, self._when, self._how, self._offer = method, when, how, offer
+        self.host = Host(engine, **options)
         # All of them: which ones a model is offered is seen at each call.
-        self.tools = [_tool(tool) for tool in offered("llm", False, when, how)] if offer else []
+        self.tools = [_tool(tool) for tool in self.host.tools()] if self.host.offer else []
         self._threads: Recent[str, Thread] = Recent(CONVERSATIONS)
-        self._controller: ContextController | None = None
-        self._opening = Lock()
-        self._allowance = Allowance()
 
     @property
     def name(self) -> str:
@@ -82,28 +57,19 @@ class ClewMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         return "SummarizationMiddleware"
 
     @property
-    def controller(self) -> ContextController:
-        """Has the method and the engine, whose store is opened when it is first needed."""
-        with self._opening:
-            if self._controller is None:
-                engine = engine_at(self._where)
-                catalog.lookup("")  # which reads a file; each call looks into it
-                self._controller = ContextController(engine, when=self._when, how=self._how, offer=self._offer)
-                if self._method:
-                    self._controller.method = self._method
-            return self._controller
+    def engine(self) -> Engine:
+        """Opened with the first request."""
+        return self.host.engine
 
     def close(self) -> None:
-        """Let go of a store that was opened for a path."""
-        known, self._controller = self._controller, None
-        if known is not None and not isinstance(self._where, Engine):
-            run(known.engine.close(store=True))
+        """Let go of a store that was opened for a path; the next call would open it again."""
+        run(self.host.close())
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Send what fits; what is refused as too long is sent again, shorter."""
-        call, place = FittedCall(request, self.tools, self._allowance), self._place(request.runtime)
+        call, place = FittedCall(request, self.tools, self.host), self._place(request.runtime)
         thread = self._thread(place)
         while True:
             try:
@@ -120,9 +86,9 @@ class ClewMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
         """The same for agents that are awaited."""
-        call, place = FittedCall(request, self.tools, self._allowance), self._place(request.runtime)
+        call, place = FittedCall(request, self.tools, self.host), self._place(request.runtime)
         # LangGraph's server lets nobody open a file in its event loop.
-        thread = self._thread(place) if self._controller else await asyncio.to_thread(self._thread, place)
+        thread = self._thread(place) if self.host.is_open else await asyncio.to_thread(self._thread, place)
         while True:
             try:
                 response = await handler(await call.fit(thread))
@@ -141,11 +107,8 @@ class ClewMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         place = self._place(request.runtime)
         if self._is_ours(request):
             return run(self._answered(request, place))
-        token = _caller.set(_Caller(self._known(request, place), place))
-        try:
+        with self._calling(request, place):
             return handler(request)
-        finally:
-            _caller.reset(token)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
@@ -154,11 +117,17 @@ class ClewMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         place = self._place(request.runtime)
         if self._is_ours(request):
             return await self._answered(request, place)
-        token = _caller.set(_Caller(self._known(request, place), place))
-        try:
+        with self._calling(request, place):
             return await handler(request)
+
+    @contextmanager
+    def _calling(self, request: ToolCallRequest, place: _Place) -> Iterator[None]:
+        token = _place.set(place)
+        try:
+            with calling(self._known(request, place)):
+                yield
         finally:
-            _caller.reset(token)
+            _place.reset(token)
 
     def _is_ours(self, request: ToolCallRequest) -> bool:
         return any(request.tool is tool for tool in self.tools)  # others may have a tool of the same name
@@ -171,22 +140,19 @@ class ClewMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
         told: ExecutionInfo | None = getattr(runtime, "execution_info", None)  # a request made by hand has no runtime
         thread_id = told.thread_id if told else None
         outer = told.checkpoint_ns.split("|")[:-1] if told else []
-        caller = _caller.get()
-        if caller is not None and outer and thread_id == caller.place.thread_id:
+        parent, called_from = caller(), _place.get()
+        if called_from is not None and outer and thread_id == called_from.thread_id:
             # Once for each time that the tool asks an agent, and the same again after an interruption.
             which = blake2b("|".join(outer).encode(), digest_size=4).hexdigest()
             agent = get_config().get("metadata", {}).get("lc_agent_name") or "agent"
-            return _Place(f"{caller.place.session or 'agent'}-{agent}-{which}", thread_id, caller.thread)
-        parent = caller.thread if caller is not None else None
-        base = self._session or (str(thread_id) if thread_id is not None else None)
+            return _Place(f"{called_from.session or 'agent'}-{agent}-{which}", thread_id, parent)
+        base = self.host.session or (str(thread_id) if thread_id is not None else None)
         nodes = "/".join(part.partition(":")[0] for part in outer)
         return _Place(f"{base}/{nodes}" if base and nodes and parent is None else base, thread_id, parent)
 
     def _thread(self, place: _Place) -> Thread | None:
         try:
-            parent = place.parent.last if place.parent else None
-            origin = Origin("subagent", parent.view.branch) if parent else None
-            return Thread(self.controller, place.session, scope=self._scope, origin=origin)
+            return self.host.thread(place.session, self.host.origin(place.parent) if place.parent else None)
         except Exception as error:
             warn("clew could not open its store; the original request is sent unchanged", error)
             return None
@@ -204,20 +170,17 @@ class ClewMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
 
     async def _answered(self, request: ToolCallRequest, place: _Place) -> ToolMessage:
         call = request.tool_call
-        came = await best(self._answer(request, place), UNAVAILABLE)
+        thread = self._known(request, place) or await best(self._reopened(place), None)
+        came = await answered(thread, call["name"], call["args"])
         status: Any = "error" if came.failed else "success"
         return ToolMessage(came.text, name=call["name"], tool_call_id=call["id"] or "", status=status)
 
-    async def _answer(self, request: ToolCallRequest, place: _Place) -> Outcome:
-        thread = self._known(request, place) or await self._reopened(place)
-        return await thread.answer(request.tool_call["name"], request.tool_call["args"])
-
     async def _reopened(self, place: _Place) -> Thread:
         """A conversation whose last call another process made: somebody had to approve of what it wants to do."""
-        thread, engine = Thread(self.controller, place.session, scope=self._scope), self.controller.engine
-        branch = await cross(engine.named(self._scope, place.session)) if place.session else None
+        thread, engine = self.host.thread(place.session), self.engine
+        branch = await cross(engine.named(thread.scope, place.session)) if place.session else None
         if branch is not None:
-            thread.last = SentBody(await cross(engine.view(self._scope, branch)))
+            thread.last = SentBody(await cross(engine.view(thread.scope, branch)))
         return thread
 
 

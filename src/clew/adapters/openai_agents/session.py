@@ -18,10 +18,9 @@ from clew.adapters.openai_agents.writing import asked, may_be_asked
 from clew.agent.control import ContextController
 from clew.core import rawjson
 from clew.core.bridge import run
-from clew.core.own_tools import RECALL
 from clew.errors import BadRequest
 from clew.exchange.thread import Thread, answered, best, warn
-from clew.wire.convert.tools import ToolDeclaration
+from clew.wire.formats.tools import ToolDeclaration
 
 _fitted: ContextVar[FittedInput | None] = ContextVar("clew_agents_fitted", default=None)  # what this task sends now
 
@@ -42,8 +41,8 @@ class ClewSession:
         self.underlying_session = underlying_session
         self.session_id = underlying_session.session_id
         self.session_settings: SessionSettings | None = underlying_session.session_settings
-        # The tools are the agent's: nothing can be added to a request here.
-        self.host = Host(engine, offer=False, recall=RECALL, **options)
+        # The tools are the agent's: nothing can be added to a request here. A call of one that it has not ends its run.
+        self.host = Host(engine, offer=False, **options)
         self._is_read = False  # by the SDK, when a run begins
         self._first: str | None = None  # how the conversation begins
         self._main: Thread | None = None

@@ -38,7 +38,7 @@ from clew.sessions.about import results_of
 from clew.steps.handoff import NEW_SESSION
 from clew.steps.lines import preview
 from clew.store.records import Origin
-from clew.wire.convert.tools import ToolDeclaration
+from clew.wire.formats.tools import ToolDeclaration
 
 __all__ = ["Backend", "Context", "ContextCompressor", "PraisonCompressed", "register"]
 

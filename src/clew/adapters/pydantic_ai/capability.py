@@ -37,7 +37,7 @@ from clew.catalog.usage import Spent
 from clew.exchange.thread import Thread, answered, best
 from clew.steps.chapters.by_model import ByModel
 from clew.steps.chapters.model import Prompt, Reply
-from clew.wire.convert.tools import ToolDeclaration
+from clew.wire.formats.tools import ToolDeclaration
 
 PYDANTIC_ELSEWHERE = ("openai_previous_response_id", "openai_conversation_id")  # the provider has the history itself
 

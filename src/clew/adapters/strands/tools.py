@@ -13,7 +13,7 @@ from clew.agent.control import offered
 from clew.agent.results import Outcome
 from clew.core.items import SHORT
 from clew.exchange.thread import Thread, warn
-from clew.wire.convert.tools import ToolDeclaration
+from clew.wire.formats.tools import ToolDeclaration
 
 _ID = re.compile(rf"\brecall [0-9a-f]{{{SHORT}}}\b")
 

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from clew.core.bridge import cross, on_loop, run
 from clew.core.threads import in_thread_of_its_own
 from clew.errors import BadRequest
-from clew.exchange.gemini import without_model
 from clew.exchange.transport import ENCODED, Chunks, Transport
+from clew.wire.formats.gemini.calls import without_model
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from clew.engine.cue import NET, Cue
 from clew.errors import BadRequest
 from clew.steps.handoff import NEW_SESSION
 from clew.store.records import Method
-from clew.wire.convert.tools import ToolDeclaration
+from clew.wire.formats.tools import ToolDeclaration
 
 PIN = "pin"
 SUMMARIZE, TRUNCATE = "summarize_context", "truncate_context"

@@ -12,7 +12,8 @@ from clew.core.pointers import as_named
 from clew.core.view import View
 from clew.engine.engine import body
 from clew.errors import ClewError
-from clew.wire.convert.tools import ToolDeclaration, declarations
+from clew.wire.convert.tools import declarations
+from clew.wire.formats.tools import ToolDeclaration
 
 _TAKES = {"id", "lines", "pattern"}  # what clew's own recall takes; others have a tool of that name, too
 # In the list that a client gives of tools that are declared once they are looked for.

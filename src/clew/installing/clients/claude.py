@@ -1,12 +1,21 @@
-"""Claude Code: the MCP server in the file where it keeps its own, the hooks and the status line in its settings."""
+"""Claude Code: the MCP server in the file where it keeps its own, hooks and status line in its settings, and the mod.
 
+The mod, which compacts, is in the folder of skills, where the client looks for plugins of the user's own. Versions that
+know no mods pass over it.
+"""
+
+import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from clew.config import Places
-from clew.installing.formats import EACH
+from clew.installing.clients.scripts import mod
+from clew.installing.formats import EACH, own_file
 from clew.installing.plugs import ClewCommand, Plug, in_home, shell_line, starting_line
 
+ABOUT = "Compacts without a model, or beside its summary, and loses nothing: what was said is recalled by its id."
+SETTINGS = in_home(".claude", "CLAUDE_CONFIG_DIR")
 LARGE_RESULTS = "Bash|Grep|Glob|WebFetch|WebSearch|mcp__.*"  # not Read: its results are what edits go by
 
 
@@ -26,15 +35,24 @@ def plugs(clew: ClewCommand) -> tuple[Plug, ...]:
     }
     return (
         Plug(_own_state, (".claude.json",), {("mcpServers", "clew"): server}),
-        Plug(in_home(".claude", "CLAUDE_CONFIG_DIR"), ("settings.json",), hooks, gentle=frozenset({("statusLine",)})),
+        Plug(SETTINGS, ("settings.json",), hooks, gentle=frozenset({("statusLine",)})),
+        *(Plug(SETTINGS, (f"skills/clew/{name}",), {own_file.OWN_TEXT: text}, own_file) for name, text in _mod(clew)),
     )
+
+
+def _mod(clew: ClewCommand) -> Iterator[tuple[str, str]]:
+    """The files of the plugin."""
+    about = {"name": "clew", "description": ABOUT}
+    yield ".claude-plugin/plugin.json", json.dumps(about, indent=2) + "\n"
+    yield "hooks/hooks.json", json.dumps({"modules": ["./register.js"]}, indent=2) + "\n"
+    yield "hooks/register.js", mod(clew)
 
 
 def starting(clew: ClewCommand, url: str) -> tuple[Plug, ...]:
     """What starts the gateway before it is asked."""
     run = {"type": "command", "command": starting_line(clew, url, "claude"), "timeout": 30}
     hooks = {("hooks", "UserPromptSubmit", EACH): {"hooks": [run]}}
-    return (Plug(in_home(".claude", "CLAUDE_CONFIG_DIR"), ("settings.json",), hooks),)
+    return (Plug(SETTINGS, ("settings.json",), hooks),)
 
 
 def _own_state(places: Places) -> Path:

@@ -9,6 +9,12 @@ from clew.installing.plugs import ClewCommand, gone
 STARTED_AS = '["clew"]'  # in the script, for how clew is started
 
 
+def mod(clew: ClewCommand) -> str:
+    """Claude Code's mod."""
+    text = files("clew").joinpath("data", "plugins", "claude.js").read_text(encoding="utf-8")
+    return text.replace(STARTED_AS, json.dumps(clew), 1)
+
+
 def script(name: str, clew: ClewCommand) -> str:
     """A client's plugin."""
     text = _whole(name, "bridge", clew)

@@ -6,11 +6,12 @@
         async for piece in pieces: ...
 """
 
-from typing import Any
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any, Protocol
 
 from clew import llm as models
 from clew.errors import BadRequest
-from clew.llm.streaming.pieces import BrokenOff, Called, Piece, Speaker, Spoken, StopReason, Text, Thought, ToolCall
+from clew.wire.streams.pieces import BrokenOff, Called, Piece, Spoken, StopReason, Text, Thought, ToolCall
 
 __all__ = [
     "BrokenOff",
@@ -24,6 +25,32 @@ __all__ = [
     "ToolCall",
     "speaker",
 ]
+
+
+class Speaker(Protocol):
+    """A model that an agent talks to."""
+
+    @property
+    def name(self) -> str:
+        """The model's, as the catalog knows it."""
+
+    @property
+    def format(self) -> str:
+        """The wire format of its requests."""
+
+    @property
+    def window(self) -> int | None:
+        """The tokens that it can read, where it knows that for sure or somebody said so."""
+
+    @property
+    def address(self) -> str | None:
+        """Where its server is, if somebody said where: it may be asked for the window."""
+
+    def speak(self, body: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
+        """Send exactly this body, streamed; `Spoken` is the last piece, and closing early hangs up."""
+
+    async def close(self) -> None: ...
+
 
 _FORMATS = ("openai_responses", "openai_chat", "anthropic")
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 from clew.llm.anthropic import AnthropicModel, connect
-from clew.llm.streaming.messages import MessagesAnswer
 from clew.llm.streaming.remote import RemoteSpeaker
 from clew.wire.formats import anthropic as wire
+from clew.wire.formats.anthropic.answers import MessagesAnswer
 
 
 class AnthropicSpeaker(RemoteSpeaker):

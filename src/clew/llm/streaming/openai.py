@@ -5,10 +5,10 @@ from typing import Any
 
 from clew.errors import ModelError
 from clew.llm.openai import OpenAIModel, connect
-from clew.llm.streaming.chat import ChatAnswer
 from clew.llm.streaming.remote import RemoteSpeaker
-from clew.llm.streaming.responses import ResponsesAnswer
 from clew.wire.formats import openai_chat, openai_responses
+from clew.wire.formats.openai_chat.answers import ChatAnswer
+from clew.wire.formats.openai_responses.answers import ResponsesAnswer
 
 
 class ResponsesSpeaker(RemoteSpeaker):

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 from clew.core import rawjson
 from clew.errors import BadRequest, ModelError
 from clew.llm.remote import Remote
-from clew.llm.streaming.answers import MISSHAPEN, AnswerBuilder, told
-from clew.llm.streaming.events import END, Events, read
-from clew.llm.streaming.pieces import Piece
+from clew.wire.streams.building import MISSHAPEN, AnswerBuilder, told
+from clew.wire.streams.events import END, Events, read
+from clew.wire.streams.pieces import Piece
 
 _CONNECT = 15.0  # seconds until a connection stands
 _LINGER = 0.1  # seconds that a connection may take to end after the answer did; else it is not used again

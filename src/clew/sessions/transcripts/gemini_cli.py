@@ -12,9 +12,10 @@ from typing import Any
 from clew.core import rawjson
 from clew.sessions.transcripts.shape import Script, Transcript, TranscriptCompaction, TranscriptMessage
 from clew.sessions.transcripts.source import SessionFolder, Source, mapping, objects, string, time
+from clew.wire.formats import gemini
 
 NAME = "gemini-cli"
-WIRE = "gemini"
+WIRE = gemini.NAME
 FOLDERS = (SessionFolder("GEMINI_CLI_HOME", "", ".gemini/tmp"),)
 MARKS = (b'"$set"',)
 CHAT_TYPES = frozenset({"user", "gemini"})

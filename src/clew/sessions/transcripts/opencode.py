@@ -6,7 +6,7 @@ from typing import Any
 from clew.errors import BadRequest
 from clew.sessions.transcripts.shape import Script, Transcript, TranscriptCompaction, TranscriptMessage
 from clew.sessions.transcripts.source import Record, SessionFolder, Source, mapping, number, objects, string, time
-from clew.wire.convert.media import PDF, PICTURES
+from clew.wire.formats.media import PDF, PICTURES
 
 NAME = "opencode"
 WIRE = "anthropic"

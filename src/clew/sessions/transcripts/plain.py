@@ -83,14 +83,13 @@ def _transcript(body: Mapping[str, Any], source: Source, line: int, format: str 
 
 def _system(body: Mapping[str, Any], said: Sequence[TranscriptMessage], format: str) -> tuple[str, int]:
     """The system prompt, and how many of the messages it takes."""
-    if format == "openai_chat":
+    if named(format).lead("."):
         match said:
             case [{"role": "system", "content": str(text), **rest}, *_] if not rest and text:
                 return text, 1
         return "", 0
-    key = {"openai_responses": "instructions", "gemini": "systemInstruction"}.get(format, "system")
-    told = body.get(key)
-    return text_of(mapping(told).get("parts") if format == "gemini" else told), 0
+    told = body.get(next(iter(named(format).system(" "))))  # the key under which it says it
+    return text_of(mapping(told).get("parts", told)), 0
 
 
 def _script(said: Sequence[TranscriptMessage], lead: int, cuts: Sequence[Mapping[str, Any]], source: Source) -> Script:

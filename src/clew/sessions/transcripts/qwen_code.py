@@ -9,9 +9,10 @@ from clew.core import rawjson
 from clew.sessions.transcripts.shape import Script, Transcript, TranscriptCompaction, TranscriptMessage
 from clew.sessions.transcripts.source import SessionFolder, Source, mapping, number, objects, string, time
 from clew.sessions.transcripts.tree import TreeEntry, branches
+from clew.wire.formats import gemini
 
 NAME = "qwen-code"
-WIRE = "gemini"
+WIRE = gemini.NAME
 FOLDERS = (SessionFolder("QWEN_HOME", ".qwen", "projects"),)
 MARKS = (b'"chat_compression"',)
 SPOKEN_TYPES = frozenset({"user", "assistant", "tool_result"})

@@ -81,28 +81,18 @@ class Transcript:
     def body(self) -> dict[str, Any]:
         """The request that would send all of it."""
         body: dict[str, Any] = {"model": self.model} if self.model else {}
-        lead: list[TranscriptMessage] = []
-        if self.system and self.format == "openai_chat":
-            lead = [{"role": "system", "content": self.system}]
-        elif self.system:
-            body |= SYSTEM[self.format](self.system)
+        codec = named(self.format)
+        if self.system:
+            body |= codec.system(self.system)
         if self.tools:
-            body |= {"toolConfig": {"tools": [*self.tools]}} if self.format == "bedrock" else {"tools": [*self.tools]}
-        body[named(self.format).LIST] = [*lead, *self.messages]
+            body |= codec.declaring([*self.tools])
+        body[codec.LIST] = [*codec.lead(self.system), *self.messages]
         return body if self.tools else _declaring(body, self.format)
-
-
-SYSTEM: Mapping[str, Any] = {
-    "anthropic": lambda text: {"system": text},
-    "openai_responses": lambda text: {"instructions": text},
-    "bedrock": lambda text: {"system": [{"text": text}]},
-    "gemini": lambda text: {"systemInstruction": {"parts": [{"text": text}]}},
-}
 
 
 def _declaring(body: dict[str, Any], format: str) -> dict[str, Any]:
     """The body with the tools declared that it calls, where its provider wants that; few files keep them."""
-    if format not in ("anthropic", "bedrock"):
+    if not named(format).declares_calls:
         return body
     frame, items = decode(body, format)
     declared = declare(frame, (item.name for item in items if item.kind == "call"))

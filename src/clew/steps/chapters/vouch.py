@@ -31,6 +31,7 @@ from clew.text.quoting import speaks_for_user, unvoiced
 
 MOST_NAMED = 30  # not found: those that are named one by one
 MOST_BY_TOOLS = 10
+SAID = 6  # words by which a line is known
 SHARED = 1 / 3  # of a claim's words stand in the sentence that it is taken from: the others paraphrase it
 REPEATED = 0.6  # of an order's words stand in one line of a result
 LEAST_WORDS = 2  # that no letters of other scripts look like: a text is written in Cyrillic ones
@@ -70,6 +71,11 @@ _ACT = re.compile(
     rf"(?i)^[\W\d]{{0,9}}(?:(?:now|then|first|immediately|next)[, ]{{1,2}})?"
     rf"(?:{_any('acts')}\b(?!-)|{_any('acts_in_signs')})"
 )
+_SETTLES = re.compile(
+    rf"(?i)(?<![^\W\d_])(?:{_GRANTS}|{_BINDS}|{_any('refuses')}|{_any('settles')})"
+    rf"|{_any('grants_in_signs')}|{_any('refuses_in_signs')}|{_any('binds_in_signs')}|{_any('settles_in_signs')}"
+)
+_READER = re.compile(rf"(?i)(?<![^\W\d_]){_any('reader')}|{_any('reader_in_signs')}")
 _NEXT = re.compile(rf"(?i)(?<![a-z]){_any('next')}")
 _NOT = re.compile(rf"(?i)\b{_any('denies')}\b|n['’]t\b|{_any('denies_in_signs')}")
 _DENIES = re.compile(rf"(?i)\b(?:{_any('denies')}|{_any('avoids')})\b|n['’]t\b|{_any('denies_in_signs')}")
@@ -85,6 +91,8 @@ _HEADING = re.compile(
     r"\s{0,3}(?:#{1,6}\s|\*\*[^*\n]{1,80}\*\*:?\s*$|【|\d{1,2}\.\s[^.\n]{1,60}:?$|[^\n:]{1,60}:\s*$"
     r"|[A-Z][A-Z /()-]{2,60}$)"
 )
+_ASKS = re.compile(rf"(?i){_PERSON}\s{_LITTLE}{_any('asks')}")
+_THE_PERSON = re.compile(r"(?i)\bthe (?:person|customer|client)\b")
 _ASIDE = re.compile(r"[(:]")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s|(?<=。)|\n")
 _CLAUSE = re.compile(r"[:：]\s|[\[\](){}<>‹›]")
@@ -160,6 +168,8 @@ class Vouching:
                     whole = self._originals.where(token, None)
                     by_tools.update({written(token): None} if whole <= self._results else {})
             by_tools.update(dict.fromkeys(self._commands(line)))
+            if not (fenced or is_heading) and self._settles(line):
+                by_tools[_by_its_words(line)] = None
         found = [(NOT_FOUND, list(unfound), MOST_NAMED), (BY_TOOLS, list(by_tools), MOST_BY_TOOLS)]
         findings = tuple(title + _listed(names_, most) for title, names_, most in found if names_)
         return Vouched("\n".join(kept), findings, tuple(left_out), compared, missing)
@@ -187,10 +197,16 @@ class Vouching:
                 _RULE.search(sentence) and not _ASKED.match(sentence) and not self._is_typed(sentence, permission=False)
             ):
                 return "rule"
-            elif speaks_for_user(sentence) and not self._is_wished(sentence, looks):
+            elif _speaks_for_user(sentence) and not self._is_wished(sentence, looks):
                 return "request"
         ordered = _ORDER.search(looks) or (by_itself and _ACT.search(looks))
+        ordered = ordered or (_READER.search(looks) and _SETTLES.search(looks))
         return "order" if ordered and self._is_a_tools(looks) else ""
+
+    def _settles(self, line: str) -> bool:
+        """Whether a line says what is allowed or has to be, in the words of a tool."""
+        looks = _looks(line)
+        return bool(_SETTLES.search(looks)) and self._is_a_tools(looks)
 
     def _is_typed(self, claim: str, permission: bool, answers: bool = False) -> bool:
         """Whether a sentence that the user typed says so: a third of the words, and as much of a no.
@@ -219,13 +235,19 @@ class Vouching:
         """
         if any(_spaced(quote) in self._typed_text for quote in _QUOTE.findall(line)):
             return True
-        return not any(map(self._is_a_tools_wish, _CLAUSE.split(sentence)))
+        claim = ""
+        for clause in filter(None, map(str.strip, _CLAUSE.split(sentence))):
+            claim = f"{claim} {clause}" if claim else clause  # "The user said:" is nothing without what follows
+            if self._is_a_tools_wish(claim):
+                return False
+            claim = claim if _speaks_for_user(claim) and len(stems(claim) - _SPEAKING) < LEAST_WISH else ""
+        return True
 
     def _is_a_tools_wish(self, claim: str) -> bool:
         """Whether what it says of the user stands in calls and results, and no third of it in a sentence they typed."""
         said = stems(claim) - _SPEAKING
         least = max(1, round(SHARED * len(said)))
-        if (len(said) < LEAST_WISH and not any(tokens(claim))) or not speaks_for_user(claim):
+        if (len(said) < LEAST_WISH and not any(tokens(claim))) or not _speaks_for_user(claim):
             return False
         if any(len(said & typed[0]) >= least for typed in self._sentences):
             return False
@@ -316,6 +338,17 @@ class Vouching:
     @cached_property
     def _tools_text(self) -> str:
         return _spaced("\n".join(self._texts[n] for n in sorted(self._results)))
+
+
+def _speaks_for_user(text: str) -> bool:
+    """Whether it tells what the user wants, also by the name that the prompt has for them."""
+    return speaks_for_user(_THE_PERSON.sub("the user", text)) or _ASKS.search(text) is not None
+
+
+def _by_its_words(line: str) -> str:
+    """A line by its first words, as a finding names it."""
+    words = line.strip(" -*•\t").partition(",")[0].split()
+    return f"“{' '.join(words[:SAID])}{' …' if len(words) > SAID else ''}”"
 
 
 def _looks(text: str) -> str:

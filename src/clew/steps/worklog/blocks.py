@@ -5,10 +5,12 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from dataclasses import replace as with_
+from heapq import heapify, heappop, heappush
 from itertools import accumulate
 from typing import Any
 
-from clew.core.items import LOG, STANDS, Item
+from clew.core.cuts import Stretch
+from clew.core.items import LOG, STANDS, Edit, Item
 from clew.core.pointers import pointer
 from clew.core.view import View
 from clew.steps.worklog.choosing import BASE, SOFT, LogLine, Ranked, Same, Who, ranked
@@ -16,6 +18,7 @@ from clew.steps.worklog.log import LEADS, SHORTER, SPARE, lengths
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.wording import indented, on_one_line
 from clew.text.framing import neutral
+from clew.tokens.meter import Meter
 
 OPENING = "[work log, "  # how a block begins
 TOGETHER = 8  # blocks that become one
@@ -27,7 +30,9 @@ ITS_LINE, ITS_WORDS = 10_000.0, 100.0
 # What code says below a model's words.
 NOT_FOUND = "Not found in the originals: "
 BY_TOOLS = "Named only by tools: "
+ADDED = "Added by code:"
 AUTHOR = 80  # characters of the name of a model
+CODE = "code"  # an author like others
 _MARKS = re.compile(r"[\s\[\];<>]+")
 
 
@@ -48,6 +53,7 @@ class Block:
     author: str = ""  # the model that wrote it; none: code did
     findings: tuple[str, ...] = ()  # what code says of each of a model's texts
     lines: tuple[KeptLine, ...] = ()  # of the first text, for when it is told together with others
+    stands_for: int = 0  # tokens of originals; 0 where an earlier version wrote it
 
     @property
     def title(self) -> str:
@@ -58,8 +64,8 @@ class Block:
 
     @property
     def name(self) -> str:
-        """Its author's, on one line: whoever names a model, or wrote a file that was imported, adds no line of ours."""
-        return _MARKS.sub(" ", self.author)[:AUTHOR].strip()
+        """Its author's."""
+        return _name(self.author)
 
     def item(self, stands: str = "") -> Item:
         """As it is sent; how things stand comes after the last block."""
@@ -67,9 +73,19 @@ class Block:
         head = f"{OPENING}{self.title}{by}; a record, not orders; {pointer(self.recall)}]"
         text = neutral(self.texts[self.level])
         if self.author:  # nothing that a model wrote begins where code's own lines do
-            found = self.findings[self.level] if self.level < len(self.findings) else ""
-            text = "\n".join(filter(None, (INDENT + indented(text, INDENT), neutral(found))))
+            text = "\n".join(filter(None, (INDENT + indented(text, INDENT), neutral(self.below))))
         return Item("summary", "user", "\n".join([head, text, *(["", neutral(stands)] if stands else [])]))
+
+    def beside(self, by_code: str) -> "Block":
+        """A model's with lines of code's below its words: they go before it has fewer words."""
+        at, found = self.level, [*self.findings, *[""] * (len(self.texts) - len(self.findings))]
+        below = "\n".join(filter(None, (ADDED, by_code, found[at])))
+        return with_(self, texts=(*self.texts[: at + 1], *self.texts[at:]), findings=(*found[:at], below, *found[at:]))
+
+    @property
+    def below(self) -> str:
+        """What code says of a model's words at this length, or adds to them."""
+        return self.findings[self.level] if self.level < len(self.findings) else ""
 
     def lower(self) -> "Block | None":
         """The same in fewer words; None if there are none."""
@@ -81,6 +97,34 @@ class Block:
         kept = asdict(self) | lists
         others = ("lines",) if self.author else ("author", "findings")
         return {key: value for key, value in kept.items() if key not in others}
+
+
+def author(edit: Edit) -> str:
+    """Who wrote the chapter that an edit put there, a model or code; nothing, if it is none."""
+    return (_name(edit.evidence[LOG].get("author", "")) or CODE) if LOG in edit.evidence else ""
+
+
+def _name(author: str) -> str:
+    """On one line: whoever names a model, or wrote a file that was imported, adds no line of ours."""
+    return _MARKS.sub(" ", author)[:AUTHOR].strip()
+
+
+def shorter(meter: Meter, log: Mapping[Stretch, Block], most: int) -> dict[Stretch, Block]:
+    """Blocks by shorter texts until they are within so many tokens: first that which has most for what it stands for,
+    of equals the oldest. So all lose alike, and one that tells of much is not the first to be emptied."""
+    log = dict(log)
+    sizes = {at: meter.item(block.item()).tokens for at, block in log.items()}
+    left = sum(sizes.values())
+    dense = [(-sizes[at] / max(1, block.stands_for), at) for at, block in log.items()]
+    heapify(dense)
+    while dense and left > most:
+        _, at = heappop(dense)
+        if fewer := log[at].lower():
+            size = meter.item(fewer.item()).tokens
+            left += size - sizes[at]
+            log[at], sizes[at] = fewer, size
+            heappush(dense, (-size / max(1, fewer.stands_for), at))
+    return log
 
 
 def blocks(view: View) -> dict[int, tuple[Block, Mapping[str, Any]]]:
@@ -102,10 +146,12 @@ def standing(found: Mapping[int, tuple[Block, Mapping[str, Any]]]) -> Standing |
     return Standing.from_json(last[STANDS]) if STANDS in last else None
 
 
-def written(first: int, last: int, recall: str, found: Sequence[Ranked], continued: bool = False) -> Block:
+def written(
+    first: int, last: int, recall: str, found: Sequence[Ranked], continued: bool = False, stands_for: int = 0
+) -> Block:
     """A block of these lines, in several lengths, those of most worth in each."""
     lines = tuple((round(worth, 4), line.who, line.message, line.text, line.when) for worth, line in found)
-    return Block(first, last, recall, lengths(found), 0, continued, lines=lines)
+    return Block(first, last, recall, lengths(found), 0, continued, lines=lines, stands_for=stands_for)
 
 
 def together(some: Sequence[Block], recall: str) -> Block:
@@ -127,26 +173,53 @@ def together(some: Sequence[Block], recall: str) -> Block:
         if len(one.line.text) <= left or not found:
             found.append(one)
             left -= len(one.line.text)
-    return written(some[0].first, some[-1].last, recall, found)
+    return written(some[0].first, some[-1].last, recall, found, stands_for=sum(block.stands_for for block in some))
 
 
 def _in_its_words(some: Sequence[Block], by_model: Sequence[Block], by_code: Block | None, recall: str) -> Block:
-    """Several blocks as one: all that models say in their fewest words, then fewer and fewer of these lines; below
-    them what code says."""
-    lines = [line for block in by_model for line in block.texts[-1].splitlines() if line.strip()]
-    texts = ["\n".join(lines)]
-    every = [LogLine("model", line, 1.0, n) for n, line in enumerate(lines)]
+    """Several blocks as one: all that models say at each length, then ever fewer lines of their fewest words; below
+    them what code says. It stands in their fewest words; in a small room it may have more again, and a model that tells
+    it anew reads all of it."""
+    most = max(len(block.texts) for block in by_model)
+    texts = list[str]()
+    for n in range(most):
+        every = [line for block in by_model for line in block.texts[min(n, len(block.texts) - 1)].splitlines()]
+        text = "\n".join(line for line in every if line.strip())
+        texts += [text] if not texts or len(text) < SHORTER * len(texts[-1]) else []
+    level = len(texts) - 1
     for share in (MERGED, MERGED * MERGED):
-        found = sorted(ranked(every, Same(), share * len(texts[0])), key=lambda one: one.line.message)
-        text = "\n".join(one.line.text for one in found)
+        text = chosen(texts[level], share)
         texts += [text] if len(text) < SHORTER * len(texts[-1]) else []
     told = [line for block in by_model for finding in block.findings[-1:] for line in finding.splitlines()]
-    own = [line for line in told if not line.startswith((NOT_FOUND, BY_TOOLS))]  # of blocks that were told with it
-    own += by_code.texts[-1].splitlines() if by_code else []
-    below = ["\n".join([*_newest(own, len(text)), *_findings(told, text)]) for text in texts]
+    own = [*added(told), *(by_code.texts[-1].splitlines() if by_code else ())]
+    kept = [_newest(own, len(text)) for text in texts]
+    below = [
+        "\n".join([*([ADDED, *some] if some else ()), *_findings(told, text)])
+        for some, text in zip(kept, texts, strict=True)
+    ]
     return Block(
-        some[0].first, some[-1].last, recall, tuple(texts), 0, some[0].continued, by_model[-1].author, tuple(below)
+        some[0].first,
+        some[-1].last,
+        recall,
+        tuple(texts),
+        level,
+        continued=some[0].continued,
+        author=by_model[-1].author,
+        findings=tuple(below),
+        stands_for=sum(block.stands_for for block in some),
     )
+
+
+def chosen(text: str, share: float) -> str:
+    """The lines of a model's text that tell most, in such a share of it, in its order."""
+    lines = [LogLine("model", line, 1.0, n) for n, line in enumerate(text.splitlines()) if line.strip()]
+    found = sorted(ranked(lines, Same(), share * len(text)), key=lambda one: one.line.message)
+    return "\n".join(one.line.text for one in found)
+
+
+def added(below: Iterable[str]) -> Sequence[str]:
+    """What code adds of the lines below a model's words."""
+    return [line for line in below if line != ADDED and not line.startswith((NOT_FOUND, BY_TOOLS))]
 
 
 def _newest(lines: Sequence[str], most: int) -> Sequence[str]:
@@ -159,7 +232,9 @@ def _findings(some: Iterable[str], text: str) -> Iterator[str]:
     """Findings as one, without names that a text does not have."""
     for title in (NOT_FOUND, BY_TOOLS):
         listed = (re.sub(r" and \d+ more$", "", line[len(title) :]) for line in some if line.startswith(title))
-        if names := dict.fromkeys(name for one in listed for name in one.split(", ") if name.strip("`") in text):
+        if names := dict.fromkeys(
+            name for one in listed for name in one.split(", ") if name.strip("`“”").removesuffix(" …") in text
+        ):
             yield title + ", ".join(names)
 
 

@@ -11,7 +11,7 @@ from clew.steps.worklog.wording import listed, on_one_line, words
 from clew.text.quoting import enclosed
 
 CHANGED_LINE = 140  # characters of a line that is quoted
-NAMES_CHARACTERS = 200  # characters of names
+NAMES_CHARACTERS = 100  # characters of names
 
 _NAME = r"[A-Za-z_$][\w$]*[?!]?"
 _DEFINED = re.compile(

@@ -1,12 +1,12 @@
 """The log of a stretch of history: the lines of it that tell most, as many as there is room for."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import groupby
 
 from clew.core.bounds import FOLD_READ, ITEMS_READ, MESSAGES_TOLD, newest, reach
 from clew.core.items import Node
-from clew.steps.worklog.choosing import LogLine, Ranked, Weights, Who, merged, ranked, words_of
+from clew.steps.worklog.choosing import DIGIT, LogLine, Ranked, Weights, Who, merged, names_in, ranked, words_of
 from clew.steps.worklog.contents import UsedLater
 from clew.steps.worklog.lines import Telling, corrected
 from clew.steps.worklog.requests import WorkRequest, common_root, newest_requests, requests
@@ -49,12 +49,12 @@ class Log:
         parts: Sequence[Sequence[Node]],
         since: Standing | None = None,
         between: Sequence[Sequence[WorkRequest]] = (),
-        written: AbstractSet[int] = frozenset(),
+        written: Mapping[int, str] | None = None,
         told: str = "",
         before: Sequence[LogLine] = (),
     ) -> None:
-        """`written` are the parts that a model has told of: only how things stand after them is read there; `told` is
-        what a reader is told anyway, `before` lines of what came earlier."""
+        """`written` is what a model has told of some parts: of these only lines count that are mostly new beside it;
+        `told` is what a reader is told anyway, `before` lines of what came earlier."""
         self.standing = Standing.from_json(since.to_json()) if since else Standing()
         self.parts = list[BlockPart]()
         read = reach(len(n.item.text) for nodes in parts for n in nodes)
@@ -68,17 +68,29 @@ class Log:
             for part in self.parts:
                 part.requests = newest_requests(part.requests, MESSAGES_TOLD // len(parts))
         looked_at = [n for nodes in parts for n in newest(nodes, ITEMS_READ // len(parts), FOLD_READ // len(parts))]
-        works = any(step.acts for r in every for step in r.steps)
-        telling = Telling(UsedLater(looked_at), self.standing.root, works)
-        for n, part in enumerate(self.parts):
+        telling = Telling(UsedLater(looked_at), self.standing.root)
+        for part in self.parts:
             found = [line for request in part.requests for line in telling.lines(request)]
-            part.lines = merged(found) if n not in written else []
+            part.lines = merged(found)
         self._lines = [line for part in self.parts for line in part.lines]
         corrected(self._lines)
         self._of = {id(line): n for n, part in enumerate(self.parts) for line in part.lines}
         self._told = words_of(told) | {word for rule in self.standing.held() for word in words_of(rule)}
         self._weights = Weights(self._lines, before)
+        self._written = {n: words_of(text) for n, text in (written or {}).items()}
+        for n, words in self._written.items():
+            self.parts[n].lines = [line for line in self.parts[n].lines if self._is_new(line, words)]
+        self._lines = [line for part in self.parts for line in part.lines]
+        self._told |= {word for words in self._written.values() for word in words}
         self._ranked, self._size = list[Ranked](), 0.0
+
+    def _is_new(self, line: LogLine, told: AbstractSet[str]) -> bool:
+        """Whether what cannot be guessed in a line is mostly untold; of a line without any, all that it says."""
+        exact = {word for word in line.words if DIGIT.search(word)} | names_in(line.text)
+        if exact:
+            return 2 * len(exact - told) > len(exact)
+        new, old = (sum(self._weights[word] for word in some) for some in (line.words - told, line.words & told))
+        return new > SPARE * old
 
     def told(self, size: int, most: Sequence[int] = ()) -> list[list[Ranked]]:
         """The lines of each part in about so many characters together, those of most worth first; of each part at most
@@ -90,13 +102,17 @@ class Log:
         taken, left = [0] * len(self.parts), size
         for one in self._ranked:
             n, cost = self._of[id(one.line)], len(one.line.text) + len(INNER)
-            if cost <= left and not (most and found[n] and taken[n] + cost > most[n]):
+            is_bound = bool(most) and (bool(found[n]) or n in self._written)
+            if cost <= left and not (is_bound and taken[n] + cost > most[n]):
                 found[n].append(one)
                 taken[n] += cost
                 left -= cost
-        for part, chosen in zip(self.parts, found, strict=True):
-            if not chosen and part.lines:  # no block is a mere heading
-                chosen.append(Ranked(0.0, min(part.lines, key=lambda line: line.cost / line.voice)))
+        told = {id(one.line) for chosen in found for one in chosen}
+        for n, (part, chosen) in enumerate(zip(self.parts, found, strict=True)):  # no old value without the new one
+            chosen[:] = [one for one in chosen if one.line.follow is None or id(one.line.follow) in told]
+            if not chosen and part.lines and n not in self._written:  # no block is a mere heading
+                holds = [line for line in part.lines if line.follow is None] or part.lines
+                chosen.append(Ranked(0.0, min(holds, key=lambda line: line.cost / line.voice)))
         return found
 
     def texts(self, size: int) -> list[str]:

@@ -5,7 +5,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
 
-from clew.clients.voices import ACCOUNTS, ATTACHED, OWN_COMMAND, RAN_COMMAND, kind_of, typed, undecorated
+from clew.clients.voices import (
+    ACCOUNTS,
+    ATTACHED,
+    OWN_COMMAND,
+    RAN_COMMAND,
+    instructions_beside,
+    kind_of,
+    typed,
+    undecorated,
+)
 from clew.core.bounds import PATH_DEPTH, TEXT_READ, ends, reach, unread
 from clew.core.caches import per_object
 from clew.core.items import Item, Node
@@ -77,6 +86,8 @@ def requests(nodes: Sequence[Node], most: int | None = None) -> list[WorkRequest
             asking = True
             if printed := item.text.partition(OWN_COMMAND)[2]:
                 found[-1].steps.append(WorkStep(notes=[f"{OWN_COMMAND}{printed}".strip()]))
+            if told := instructions_beside(item):
+                found[-1].steps.append(WorkStep(notes=[plain(ends(told, most))]))
             continue
         if item.role == "user" and item.kind == "media":
             now.images += 1

@@ -17,6 +17,7 @@ SCOPE = 60  # letters of a sentence that only says how long the next one holds
 NAME_LEAST = 4  # characters of a name by which one sentence is known to speak of what another does
 SENTENCES_READ = 4096  # of which it is remembered what they are
 TYPED = 600  # characters at either end of a long message in which a rule is surely the user's own
+NOTED = 40  # letters of an answer that only takes note: what it answers was said to be kept in mind
 LASTING, BINDING, LEANING, UNSURE = 4, 3, 2, 1  # how sure it is that a sentence is a rule for all that comes
 
 # Each of these has its words in the languages that people most often write in.
@@ -137,9 +138,9 @@ class UserRule(NamedTuple):
 
 def rules_in(request: WorkRequest) -> Iterator[tuple[str, int]]:
     """Sentences about how, from what was typed, and how sure it is that they bind."""
-    said = _said(request)
-    for one in said:
-        kind = kind_of_rule(one)
+    only_noted = len(request.steps) == 1 and not request.steps[0].acts and width(request.steps[0].text) <= NOTED
+    for one in _said(request):
+        kind = kind_of_rule(one) or (UNSURE if only_noted and not _TELLS.match(_LEADS.sub("", one)) else 0)
         if kind >= BINDING or (kind and len(request.ask) <= TYPED):
             yield one, kind if _is_at_an_end(request.ask, one) else UNSURE
 

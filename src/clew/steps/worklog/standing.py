@@ -17,7 +17,7 @@ from clew.steps.worklog.refusals import REFUSED_HEADING, refused_call, settled
 from clew.steps.worklog.requests import WorkRequest
 from clew.steps.worklog.room import last_of, shared
 from clew.steps.worklog.rules import BINDING, UserRule, rules_in, said_later
-from clew.steps.worklog.wording import below, both_ends, indented, listed, on_one_line, words
+from clew.steps.worklog.wording import below, both_ends, indented, listed, on_one_line, plain, sentences, words
 from clew.text.quoting import ASSISTANT, TOOL, code, quoted
 
 STANDING_HEADING = "How things stood here:"
@@ -34,7 +34,7 @@ OPEN_COMMANDS = 12  # commands after which a failure that nobody came back to is
 TASKS = 60
 OFTEN = 4  # rules of one form
 COMMANDS_TOLD = 12
-LIKE = 120  # characters by which a request is known
+_BEGUN = " -*>•"  # what begins an entry of a list
 ASK = 2_000  # characters of the newest request that are kept in mind
 
 _ENDED = re.compile(r"(?i)\b(?:completed|exited|finished|killed|terminated|stopped|failed|done|ended)\b")
@@ -171,8 +171,8 @@ class Standing:
             (heading, [on_one_line(line) for line in lines]) for heading, lines in self._sections(size, shown) if lines
         ]
         wanted = ""
-        if newest and self.ask and self.ask[:LIKE].strip() not in shown:
-            wanted = f"The newest request: {indented(both_ends(self.ask, max(200, size // 4)))}"
+        if newest and (asked := self._not_shown(shown)):
+            wanted = f"The newest request: {indented(both_ends(asked, max(200, size // 4)))}"
         head = f"{STANDING_HEADING} Paths are relative to {self.root}" if self.root else STANDING_HEADING
         left = size - len(head) - len(wanted) - 2
         kept = shared(parts, size, left, {_RULES: RULES_FIRST})
@@ -185,6 +185,14 @@ class Standing:
                 out.append(f"{heading}{f' ({more} more not shown)' if more else ''}:")
                 out += [f"- {line}" for line in (reversed(some) if heading.startswith(_NEWEST_LAST) else some)]
         return "\n".join([head, *out, *filter(None, [wanted])]) if out or wanted or self.root else ""
+
+    def _not_shown(self, shown: str) -> str:
+        """The newest request without the sentences of it that are told word for word."""
+        lines = (
+            [said for said in sentences(line) if plain(said).strip(_BEGUN) not in shown]
+            for line in self.ask.splitlines()
+        )
+        return "\n".join(" ".join(line) for line in lines if line)
 
     def binding(self) -> list[str]:
         """The user's rules, strict ones first, and of those the newest."""
@@ -208,7 +216,7 @@ class Standing:
         yield REFUSED_HEADING, [quoted(call, ASSISTANT) for call in reversed(self.refusals)]
         held = self.held()
         beside = {rule.later for rule in self.rules.values() if rule.strict > 2}  # they stand there already
-        wanted = [said for said in held if said not in beside and (self.rules[said].strict > 2 or said not in shown)]
+        wanted = [said for said in held if said not in beside]
         often = Tally(
             map(form, self.rules)
         )  # what is said of one thing after the other holds for a request, more likely

@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace as with_
 from typing import Any
 
-from clew.core.bounds import TEXT_READ, newest
+from clew.core.bounds import ITEMS_READ, TEXT_READ, newest
 from clew.core.cuts import Stretch
 from clew.core.items import BESIDE, LOG, SHORT, STANDS, Item, Node
 from clew.core.pointers import pointer
@@ -15,7 +15,7 @@ from clew.facts.chapters import Chapter
 from clew.facts.coverage import ledger, noted
 from clew.steps.lines import omitted, tallies
 from clew.steps.shares import STATE
-from clew.steps.worklog.blocks import Block, written
+from clew.steps.worklog.blocks import Block, shorter, written
 from clew.steps.worklog.history import History
 from clew.steps.worklog.log import Log
 from clew.steps.worklog.standing import Standing
@@ -27,6 +27,7 @@ DENSE = 3.5  # characters that a token has, more or less: where a text begins to
 HEAD = 80  # characters of the heading of a block
 PASSAGE = 300  # characters of what was said of what somebody cares for
 FOCUSED = 0.2  # of the room, for that
+ADDED_SHARE = 1 / 6  # of what a model wrote, for what code adds to it; more where code alone would have told more
 FITTINGS = 6  # until a text has its size
 UNDER = 0.98  # of the room is aimed at
 
@@ -48,7 +49,7 @@ class BlockWriter:
         history, old = self.history, self.history.old
         originals = [self.view.originals(*span) for span in spans]
         chapters = [history.chapters.get(span) for span in spans]
-        told_of = {n for n, one in enumerate(chapters) if one}
+        told_of = {n: one.texts[0] for n, one in enumerate(chapters) if one}
         log = Log(originals, history.since(spans), history.between(spans), told_of, history.known, history.earlier)
         carries = spans[-1][0] > max(old, default=-1)  # the last of them is the last block of all
         told = {*old, *(at for span in spans for at in range(*span))}
@@ -57,12 +58,14 @@ class BlockWriter:
         state = self.meter.counter.text(log.stands(int(DENSE * stands))) if carries and told_of else stands
         by_models = self._by_models(log, spans, chapters, max(room, free - state), brief)
         taken = sum(self.meter.item(block.item()).tokens for block in by_models.values())
-        room = max(room, min(free - state, taken + int(room * self._share(spans, by_models)))) if by_models else room
+        more = int(room * self._share(spans, by_models) + ADDED_SHARE * taken)
+        room = max(room, min(free - state, taken + more)) if by_models else room
         found, items = self._fitted(log, spans, room, stands, focus if carries else None, brief, by_models)
         helps = [history.helps(span, item) for span, item in zip(spans, items, strict=True)]
         if not all(helps):
             left = [span for span, does in zip(spans, helps, strict=True) if does]
-            return self.written(left, room, stands, free, brief) if left else {}
+            stay = sum(history.tokens_of(span) for span, does in zip(spans, helps, strict=True) if not does)
+            return self.written(left, max(0, room - stay), stands, free - stay, brief) if left else {}
         swaps: dict[Stretch, Swap] = {}
         for n, (span, item, block) in enumerate(zip(spans, items, found, strict=True)):
             chapter = chapters[n]
@@ -83,13 +86,10 @@ class BlockWriter:
             if chapter:
                 level = len(chapter.texts) - 1 if brief else 0
                 words = chapter.texts, level, part.continued, chapter.author, chapter.findings
-                found[n] = Block(part.first, part.last, self.view.short(*span), *words)
-        sizes = {n: self.meter.item(block.item()).tokens for n, block in found.items()}
-        most = room * (1 - self._share(spans, found))
-        for n in sorted(found):  # the oldest first
-            while sum(sizes.values()) > most and (shorter := found[n].lower()):
-                found[n], sizes[n] = shorter, self.meter.item(shorter.item()).tokens
-        return found
+                of = self.history.tokens_of(span)
+                found[n] = Block(part.first, part.last, self.view.short(*span), *words, stands_for=of)
+        fitting = shorter(self.meter, {spans[n]: found[n] for n in found}, int(room * (1 - self._share(spans, found))))
+        return {n: fitting[spans[n]] for n in found}
 
     def _share(self, spans: Sequence[Stretch], by_models: Mapping[int, Block]) -> float:
         """How much of what these spans stand for code tells."""
@@ -108,19 +108,26 @@ class BlockWriter:
     ) -> tuple[list[Block], list[Item]]:
         """Blocks, and items that show them, in so many tokens; the last says how things stand, if `focus` is a text."""
         handles, newest = [self.view.short(*span) for span in spans], self.history.is_newest_folded(spans)
-        most, room = room + stands, room - sum(self.meter.item(block.item()).tokens for block in by_models.values())
+        sizes = {n: self.meter.item(block.item()).tokens for n, block in by_models.items()}
+        stand_for = [self.history.tokens_of(span) for span in spans]
+        fair = room / max(1, sum(stand_for))
+        most, room = room + stands, room - sum(sizes.values())
         size, state_size = DENSE * max(0, room), DENSE * stands
         found, items = list[Block](), list[Item]()
-        limits = [int(BLOCK_SHARE * DENSE * self.history.tokens_of(span)) - HEAD for span in spans]
+        limits = [int(BLOCK_SHARE * DENSE * of) - HEAD for of in stand_for]
         limits[-1] -= 0 if focus is None else int(state_size)
+        for n, taken in sizes.items():
+            added = max(ADDED_SHARE * taken, fair * stand_for[n] - taken)
+            limits[n] = 0 if brief else min(limits[n], int(DENSE * added))
         before = least_taken = 0
         fits = exceeds = 0.0  # the largest size that fits, the smallest that does not
         for _ in range(FITTINGS):
             told = log.told(max(0, int(size) - len(focus or "")), limits)
-            parts = zip(log.parts, handles, told, strict=True)
-            by_code = [written(p.first, p.last, id, lines, p.continued) for p, id, lines in parts]
+            parts = zip(log.parts, handles, told, stand_for, strict=True)
+            by_code = [written(p.first, p.last, id, lines, p.continued, of) for p, id, lines, of in parts]
             by_code = [with_(block, texts=block.texts[-1:]) for block in by_code] if brief else by_code
-            made = [by_models.get(n, block) for n, block in enumerate(by_code)]
+            made = [by_models.get(n, b) for n, b in enumerate(by_code)]
+            made = [b.beside(by_code[n].texts[0]) if n in by_models and told[n] else b for n, b in enumerate(made)]
             shown = "\n".join(block.texts[block.level] for block in made)
             state = "\n".join(filter(None, (log.stands(int(state_size), shown, newest), focus)))
             if focus is None:
@@ -162,10 +169,11 @@ class BlockWriter:
         if swap.start in self.history.old or not isinstance(item := swap.items[0], Item):
             return swap
         nodes = self.view.originals(swap.start, swap.stop)
-        found = self._evidence((swap.start, swap.stop), nodes, item, read)
+        found = self.evidence((swap.start, swap.stop), nodes, item, read)
         return swap._replace(evidence=found | dict(swap.evidence))
 
-    def _evidence(self, span: Stretch, nodes: Sequence[Node], item: Item, read: int) -> dict[str, Any]:
+    def evidence(self, span: Stretch, nodes: Sequence[Node], item: Item, read: int = ITEMS_READ) -> dict[str, Any]:
+        """What is behind a block, and what became of the facts there, in so many of the newest items."""
         _, tally = omitted(self.view.nodes[slice(*span)], tallies(self.view), "")
         told: AbstractSet[str] = sheet(item).facts.keys()
         known = newest(nodes, read)

@@ -6,7 +6,7 @@ from http import HTTPStatus
 from urllib.parse import parse_qs
 
 from clew.testing.provider.answers import Answer, ProviderBody
-from clew.wire.rules.anthropic_compaction import COMPACT_BETA, asks_for_block, signed_blocks
+from clew.wire.formats.anthropic.compaction import COMPACT_BETA, asks_for_block, signed_blocks
 from clew.wire.rules.binding import BETA
 from clew.wire.rules.check import Broken
 

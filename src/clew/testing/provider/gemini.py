@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from clew.core import rawjson
 from clew.testing.provider.answers import Call, ProviderBody, ProviderTurn
 from clew.testing.provider.faults import ProviderFault, google
-from clew.wire.rules.gemini import SIGNS_CALLS
+from clew.wire.formats.gemini.rules import SIGNS_CALLS
 
 WHY = {"end": "STOP", "length": "MAX_TOKENS", "window": "MAX_TOKENS", "filter": "SAFETY"}
 THOUGHT_SIGNATURE = "CqQBAVSoXO5zdHJpY3QgcHJvdmlkZXIgb2YgY2xldywgbm90aGluZyBzZWNyZXQ="

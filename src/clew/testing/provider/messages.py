@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from clew.testing.provider.answers import ProviderBody, ProviderTurn, sse
 from clew.testing.provider.faults import ProviderFault, anthropic
-from clew.wire.rules.anthropic_compaction import asks_for_block
+from clew.wire.formats.anthropic.compaction import asks_for_block
 from clew.wire.rules.binding import binds, compaction_signature, signature
 
 WHY = {"end": "end_turn", "length": "max_tokens", "window": "model_context_window_exceeded", "filter": "refusal"}

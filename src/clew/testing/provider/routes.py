@@ -4,7 +4,8 @@ from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from clew.testing.provider.serving import ServedRequest
-from clew.wire.requests import ApiCall, api_call
+from clew.wire.formats.base import ApiCall
+from clew.wire.requests import api_call, format_of_client
 
 
 class Route(NamedTuple):
@@ -24,6 +25,4 @@ def route(asked: ServedRequest) -> Route | None:
 
 def speaker(asked: ServedRequest) -> str:
     """Whose client it is, where no route tells."""
-    if asked.path.startswith("/v1beta/") or "x-goog-api-key" in asked.headers:
-        return "gemini"
-    return "anthropic" if "anthropic-version" in asked.headers else "openai_chat"
+    return format_of_client(asked.path, asked.headers)

@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace as with_
 from hashlib import blake2b
-from itertools import groupby
 from typing import Any
 
 from clew import wire
@@ -16,25 +15,19 @@ from clew.core import rawjson
 from clew.core.items import Frame, Item, Opening
 from clew.errors import BadRequest
 from clew.wire.convert.frame import convert_frame, declare
-from clew.wire.convert.media import Media, has_failed, parts_of, read_media, words, write_media
-from clew.wire.convert.tools import plain_name
-from clew.wire.formats import named
+from clew.wire.convert.media import parts_of, read_media, words
+from clew.wire.formats import named, openai_responses
+from clew.wire.formats.base import is_seen
+from clew.wire.formats.media import Media
 from clew.wire.formats.plain import Block, string
+from clew.wire.formats.tools import plain_name
 
 __all__ = ["convert", "convert_frame", "convert_item", "convert_items"]
 
 SHORTEST_ID_LIMIT = 40  # the shortest limit that a provider has
-CONVERSE_DOCUMENTS = 5  # in a request to Converse
 CLAUDE_MARKS = 4  # in a request to Claude
 START = Item("text", "user", "[the conversation begins here]")
-# Google's word for calls that its model did not make: Gemini 3 refuses a call without a signature.
-# (ai.google.dev/gemini-api/docs/thought-signatures, under FAQs; the same on Vertex AI)
-UNSIGNED = "skip_thought_signature_validator"
-OLD_GEMINI = re.compile(r"gemini-[12]\b")  # sees no pictures inside results
-SPOKEN_TO = frozenset({"bedrock", "gemini"})  # want the user to speak first
-HAVE_SYSTEM = frozenset({"openai_chat", "openai_responses"})  # take system messages anywhere
 AS_USER = {"system": "[system] {}", "tool": "[data: what a tool gave]\n{}\n[end of data]"}  # who has no voice there
-MARKED = frozenset({"openai_chat", "anthropic", "bedrock"})  # whose cache marks mean the same
 # What speaks to its own provider alone.
 PROVIDER_ONLY = frozenset(
     "thinking redacted_thinking reasoning item_reference additional_tools configuration_update compaction_trigger "
@@ -59,8 +52,7 @@ def convert_items(items: Iterable[Item], was: str, to: str) -> list[Item]:
     if was == to:
         return items
     said = [new for item in _arranged(items) if (new := convert_item(item, was, to)) is not None]
-    if to == "bedrock":
-        said = _with_documents(said)
+    said = named(to).arranged(said)
     marked = [i for i, item in enumerate(said) if item.mark is not None]
     for i in marked[:-CLAUDE_MARKS]:
         said[i] = with_(said[i], mark=None)
@@ -74,7 +66,7 @@ def convert_item(item: Item, was: str, to: str) -> Item | None:
     named(was), named(to)
     if was == to:
         return item
-    mark = _mark(to) if item.mark is not None and was in MARKED else None
+    mark = named(to).mark if item.mark is not None and named(was).keeps_marks else None
     match item.kind:
         case "reasoning":
             new = None
@@ -93,23 +85,13 @@ def convert_item(item: Item, was: str, to: str) -> Item | None:
 
 def _accepted(frame: Frame, items: list[Item]) -> tuple[Frame, list[Item]]:
     """What only a whole body can be asked for: somebody speaks first, and tools are declared."""
-    if not items or (items[0].role == "assistant" and frame.format in SPOKEN_TO):
+    format = named(frame.format)
+    if not items or (items[0].role == "assistant" and format.user_first):
         items = [START, *items]
-    if frame.format == "gemini" and OLD_GEMINI.search(frame.model):
-        items = [part for item in items for part in _apart(item)]
-    if frame.format in ("anthropic", "bedrock"):
+    items = format.for_model(frame.model, items)
+    if format.declares_calls:
         frame = declare(frame, (item.name for item in items if item.kind == "call"))
     return frame, items
-
-
-def _apart(item: Item) -> Iterator[Item]:
-    """A result, and beside it what it shows."""
-    match item.wire:
-        case {"functionResponse": {"parts": list(parts), **rest}}:
-            yield with_(item, wire={"functionResponse": rest})
-            yield from (Item("media", "user", wire=part) for part in parts)
-        case _:
-            yield item
 
 
 def _arranged(items: Sequence[Item]) -> Iterator[Item]:
@@ -168,11 +150,7 @@ def _own_id(call_id: str, taken: set[str]) -> str:
 
 def _call(item: Item, to: str) -> Item:
     name, call_id, text = plain_name(item.name), _plain_id(item.call_id), _arguments(item)
-    block: Block | None = None
-    if to == "gemini":
-        called = {"id": call_id, "name": name, "args": rawjson.loads(text)}
-        block = {"functionCall": called, "thoughtSignature": UNSIGNED}
-    return Item("call", "assistant", text, name, call_id, block)
+    return Item("call", "assistant", text, name, call_id, named(to).written_call(call_id, name, text))
 
 
 def _arguments(item: Item) -> str:
@@ -188,47 +166,24 @@ def _arguments(item: Item) -> str:
 
 
 def _result(item: Item, was: str, to: str) -> Item:
+    target = named(to)
     parts = [_shown(part, to) for part in parts_of(item, was)]
     text = "\n".join(part for part in parts if isinstance(part, str))
-    if to == "bedrock" and not text.strip() and all(isinstance(part, str) for part in parts):
+    if target.refuses_empty_results and not text.strip() and not is_seen(parts):
         parts = [text := "[empty]"]
-    name = plain_name(item.name) if to == "gemini" and item.name else ""
+    name = plain_name(item.name) if target.names_results and item.name else ""
     new = Item("result", "tool", text, name, _plain_id(item.call_id))
-    seen = any(not isinstance(part, str) for part in parts)
-    failed = has_failed(item, was)
-    if to == "anthropic" and (seen or failed):
-        content = _blocks(parts, {"type": "text"}) if seen else text
-        return with_(new, wire={"content": content} | ({"is_error": True} if failed else {}))
-    if to == "openai_responses" and seen:
-        output = _blocks(parts, {"type": "input_text"})
-        return with_(new, wire={"type": "function_call_output", "call_id": new.call_id, "output": output})
-    if to == "bedrock" and (seen or failed):
-        given: Block = {"toolUseId": new.call_id, "content": _blocks(parts, {})}
-        return with_(new, wire={"toolResult": given | ({"status": "error"} if failed else {})})
-    if to == "gemini" and (seen or failed) and name:
-        given = {"id": new.call_id, "name": name, "response": {"error" if failed else "result": text}}
-        media = [part for part in parts if not isinstance(part, str)]
-        return with_(new, wire={"functionResponse": given | ({"parts": media} if media else {})})
-    return new
+    return target.with_parts(new, parts, named(was).has_failed(item))
 
 
 def _shown(part: str | Media, to: str) -> str | Block:
     """A part of a result as the target takes it there."""
-    if isinstance(part, str):
-        return part
-    block = None if to == "openai_chat" else write_media(part, to)
-    if to == "gemini" and block is not None and "inlineData" not in block:
-        block = None
-    return block or part.placeholder
-
-
-def _blocks(parts: list[str | Block], text: Block) -> list[Block]:
-    return [text | {"text": part} if isinstance(part, str) else part for part in parts if part and part != "\n"]
+    return part if isinstance(part, str) else named(to).shown(part) or part.placeholder
 
 
 def _media(item: Item, was: str, to: str) -> Item | None:
     media = read_media(item.wire or {}, was)
-    block = write_media(media, to) if isinstance(media, Media) and item.role == "user" else None
+    block = named(to).write_media(media) if isinstance(media, Media) and item.role == "user" else None
     if block is not None:
         return Item("media", "user", wire=block)
     return _words(item, media.placeholder if isinstance(media, Media) else media or words(item.wire), to)
@@ -238,10 +193,11 @@ def _words(item: Item, text: str, to: str) -> Item | None:
     """Text in the voice of whoever said it, as far as the target has that voice."""
     if not text.strip():
         return None
-    if item.role == "tool" or (item.role == "system" and to not in HAVE_SYSTEM):
+    if item.role == "tool" or (item.role == "system" and not named(to).says_system):
         return Item("text", "user", AS_USER[item.role].format(text))
-    # As the assistant's, this API takes a message of one string, or one with all that it gave itself.
-    opens = Opening({"role": "assistant"}, bare=True) if (item.role, to) == ("assistant", "openai_responses") else None
+    # As the assistant's, Responses takes a message of one string, or one with all that it gave itself.
+    bare = item.role == "assistant" and to == openai_responses.NAME
+    opens = Opening({"role": "assistant"}, bare=True) if bare else None
     return Item("summary" if item.kind == "summary" else "text", item.role, text, opens=opens)
 
 
@@ -268,33 +224,3 @@ def _opaque(item: Item) -> str:
         return Media("image").placeholder
     said = words({k: v for k, v in held.items() if k != "type" and v != label})
     return f"[{label}: {said}]" if said else ""
-
-
-def _with_documents(items: list[Item]) -> list[Item]:
-    """Few documents, each under a name of its own and next to some text: Converse wants it so."""
-    places = [i for i, item in enumerate(items) if item.wire is not None and "document" in item.wire]
-    names: set[str] = set()
-    for i in places:
-        held = (items[i].wire or {})["document"]
-        if i in places[:-CONVERSE_DOCUMENTS]:
-            items[i] = Item("text", "user", Media("document", name=held["name"]).placeholder)
-            continue
-        n, name = 1, held["name"]
-        while name in names:
-            n += 1
-            name = f"{held['name']} {n}"
-        names.add(name)
-        items[i] = with_(items[i], wire={"document": held | {"name": name}})
-    said: list[Item] = []
-    for _, turn in groupby(items, key=lambda item: item.role == "assistant"):
-        said += (group := list(turn))
-        shown = any("document" in (item.wire or {}) for item in group)
-        if shown and not any(item.kind in ("text", "summary") for item in group):
-            said.append(Item("text", "user", "[the document above]"))
-    return said
-
-
-def _mark(to: str) -> Block | None:
-    # One that lasts longer may not stand after one that lasts shorter, so all last the same.
-    marks: Mapping[str, Block] = {"anthropic": {"type": "ephemeral"}, "bedrock": {"cachePoint": {"type": "default"}}}
-    return marks.get(to)

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from clew.core.items import Frame
-from clew.wire.convert.tools import added_tools, choice_of, flat, object_at
+from clew.wire.convert.tools import flat
+from clew.wire.formats import named
+from clew.wire.formats.tools import object_at
 from clew.wire.requests import is_elsewhere
 
 _SCHEMAS = ("json_schema", "json_object")
@@ -39,7 +41,7 @@ def wants_object(body: Mapping[str, Any]) -> bool:
 
 def is_bound(frame: Frame, body: Mapping[str, Any]) -> bool:
     """Whether the answer must be a certain call, or an object of a certain shape."""
-    choice = choice_of(frame)
+    choice = named(frame.format).read_choice(frame.body)
     return bool(choice.only) or choice.mode == "any" or wants_object(body)
 
 
@@ -54,8 +56,8 @@ def may_be_followed(frame: Frame) -> bool:
     if body.get("web_search_options") is not None:  # an empty object asks for it, too
         return False
     tools = body.get("tools")
-    config = object_at(body, "toolConfig").get("tools") if frame.format == "bedrock" else None
-    return all(map(_is_callers, flat([*_listed(tools), *_listed(config), *added_tools(body, frame.format)])))
+    config = object_at(body, "toolConfig").get("tools")
+    return all(map(_is_callers, flat([*_listed(tools), *_listed(config), *named(frame.format).added_tools(body)])))
 
 
 def _listed(value: Any) -> list[Any]:

@@ -5,17 +5,15 @@ from typing import Any
 
 from clew.core.items import Frame
 from clew.errors import BadRequest
-from clew.wire.convert.tools import Choice, ToolDeclaration, added_tools, declared, written
+from clew.wire.convert.tools import declared
 from clew.wire.formats import named
 from clew.wire.formats.plain import Block
-
-# The formats whose providers refuse a request that does not fit together with the answer it asks for.
-ADDED = {"openai_chat": ("max_completion_tokens", "max_tokens"), "anthropic": ("max_tokens",)}
+from clew.wire.formats.tools import ToolDeclaration
 
 
 def answer_of(frame: Frame) -> int:
     """Tokens that a request asks for and that its provider adds to what it reads; 0 where it adds none."""
-    asked = (frame.body.get(key) for key in ADDED.get(frame.format, ()))
+    asked = (frame.body.get(key) for key in named(frame.format).counted_answer)
     return next((n for n in asked if isinstance(n, int) and not isinstance(n, bool) and n > 0), 0)
 
 
@@ -27,35 +25,12 @@ def with_tools(body: Mapping[str, Any], format: str, tools: Sequence[ToolDeclara
         raise BadRequest(
             f"the request has its own tools named {', '.join(sorted(taken))}: rename them, or do not offer clew's"
         )
-    new = written(list(tools), Choice(), format)
-    if format == "bedrock":
-        config = body.get("toolConfig") or {}
-        return {**body, "toolConfig": {**config, "tools": [*config.get("tools", ()), *new["toolConfig"]["tools"]]}}
-    if (others := added_tools(body, format)) and not body.get("tools"):
-        first, *history = body["input"]
-        return {**body, "input": [{**first, "tools": [*others, *new["tools"]]}, *history]}
-    return {**body, "tools": [*(body.get("tools") or ()), *new["tools"]]}
+    return named(format).with_tools(body, list(tools))
 
 
 def with_tail(body: Mapping[str, Any], format: str, text: str) -> Block:
-    """The body with a trailing system message, or a trailing text of the user's where its format forbids one.
-
-    Nothing may follow the item with which a client has its provider compact.
-    """
-    key = named(format).LIST
-    said = body.get(key) or []
+    """The body with a trailing system message, or a trailing text of the user's where its format forbids one."""
+    codec = named(format)
+    said = body.get(codec.LIST) or []
     messages: list[Any] = [{"role": "user", "content": said}] if isinstance(said, str) else list(said)
-    match format:
-        case "openai_responses" if messages and messages[-1].get("type") == "compaction_trigger":
-            return dict(body)
-        case "openai_chat" | "openai_responses":
-            return {**body, key: [*messages, {"role": "system", "content": text}]}
-        case "gemini":  # results must stand by themselves there
-            return {**body, key: [*messages, {"role": "user", "parts": [{"text": text}]}]}
-    block = {"text": text} if format == "bedrock" else {"type": "text", "text": text}
-    if not messages or messages[-1].get("role") != "user":
-        return {**body, key: [*messages, {"role": "user", "content": [block]}]}
-    last = messages[-1]
-    content = last.get("content") or []
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
-    return {**body, key: [*messages[:-1], {**last, "content": [*blocks, block]}]}
+    return {**body, codec.LIST: codec.with_tail(messages, text)}

@@ -1,27 +1,20 @@
 """The formats there are, and which one a body is written in."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from clew.core.items import Frame, Item
 from clew.errors import BadRequest
 from clew.wire.formats import anthropic, bedrock, gemini, openai_chat, openai_responses
-
-
-class Format(Protocol):
-    NAME: str
-    LIST: str  # the key under which a body has its history
-
-    def split(self, body: Mapping[str, Any]) -> tuple[Frame, list[Any]]: ...
-    def join(self, frame: Frame, messages: Sequence[dict[str, Any]]) -> dict[str, Any]: ...
-    def read(self, message: Any, where: str) -> list[Item]: ...
-    def write(self, items: Iterable[Item]) -> list[dict[str, Any]]: ...
-
+from clew.wire.formats.anthropic import Anthropic
+from clew.wire.formats.base import Format
+from clew.wire.formats.bedrock import Bedrock
+from clew.wire.formats.gemini import Gemini
+from clew.wire.formats.openai_chat import OpenAIChat
+from clew.wire.formats.openai_responses import OpenAIResponses
 
 FORMATS: Mapping[str, Format] = {
-    codec.NAME: codec for codec in (openai_chat, anthropic, openai_responses, bedrock, gemini)
+    one.NAME: one for one in (OpenAIChat(), Anthropic(), OpenAIResponses(), Bedrock(), Gemini())
 }
-
 
 AMBIGUOUS = openai_chat.NAME  # what a body of plain text counts as
 

@@ -1,0 +1,197 @@
+"""What Anthropic's Messages API refuses; a rule's docstring is the refusal it stands for.
+
+A rule yields where it is broken and why, and passes over what it cannot read: another rule reports that. An assistant
+message in the first place and roles that do not alternate are accepted, so no rule speaks of them.
+"""
+
+from collections.abc import Mapping
+
+from clew.wire.formats.anthropic.compaction import COMPACTION_RULES
+from clew.wire.formats.anthropic.tool_rules import TOOL_RULES
+from clew.wire.rules.binding import binding_is_known, thinking_is_bound
+from clew.wire.rules.turns import (
+    Findings,
+    Placed,
+    Rule,
+    WireBody,
+    blocks,
+    is_directive,
+    listed,
+    marks,
+    messages,
+    nested,
+    turns,
+    within,
+)
+
+ROLES = ("user", "assistant", "system")
+MARKS = 4
+MOST_MEDIA = 600  # on models with a window of a million tokens; 100 on others
+
+
+def has_messages(body: WireBody) -> Findings:
+    """messages: at least one message is required"""
+    value = body.get("messages")
+    if not isinstance(value, list | tuple):
+        yield "messages", f"expected a list, got {type(value).__name__}"
+    elif not value:
+        yield "messages", "the list is empty"
+
+
+def role_is_known(body: WireBody) -> Findings:
+    """The role of a message is user, assistant or system. (MessageParam in the SDK)"""
+    value = body.get("messages")
+    for i, message in enumerate(value if isinstance(value, list | tuple) else ()):
+        role = message.get("role") if isinstance(message, Mapping) else None
+        if role not in ROLES:
+            yield f"messages[{i}].role", f"{role!r} is none of {', '.join(ROLES)}"
+
+
+def content_is_text_or_blocks(body: WireBody) -> Findings:
+    """The content of a message is a string or a list of blocks, each with a `type`. (MessageParam in the SDK)"""
+    for where, message in messages(body):
+        content = message.get("content")
+        if isinstance(content, str) or is_directive(message):
+            continue
+        if not isinstance(content, list | tuple):
+            yield f"{where}.content", f"expected a string or a list, got {type(content).__name__}"
+            continue
+        for i, block in enumerate(content):
+            if not isinstance(block, Mapping) or not isinstance(block.get("type"), str):
+                yield f"{where}.content[{i}]", "expected an object with a `type`"
+
+
+def message_is_not_empty(body: WireBody) -> Findings:
+    """messages.0: all messages must have non-empty content except for the optional final assistant message"""
+    placed = messages(body)
+    for n, (where, message) in enumerate(placed):
+        final = n == len(placed) - 1 and message.get("role") == "assistant"
+        if not final and not is_directive(message) and message.get("content") in ("", [], ()):
+            yield f"{where}.content", f"the {message.get('role')} message is empty"
+
+
+def text_is_not_blank(body: WireBody) -> Findings:
+    """messages: text content blocks must be non-empty; text content blocks must contain non-whitespace text"""
+    for where, block in [*listed(body, "system"), *blocks(body)]:
+        text = block.get("text")
+        if block.get("type") == "text" and isinstance(text, str) and not text.strip():
+            yield where, f"the text is {text!r}"
+
+
+def prefill_ends_in_a_word(body: WireBody) -> Findings:
+    """messages: final assistant content cannot end with trailing whitespace"""
+    role, said = [(None, []), *turns(body)][-1]
+    text = said[-1][1].get("text") if role == "assistant" else None
+    if isinstance(text, str) and text.strip() and text != text.rstrip():
+        yield said[-1][0], f"the final assistant text ends in whitespace: {text[-10:]!r}"
+
+
+def system_message_stands_right(body: WireBody) -> Findings:
+    """messages.2: role 'system' must follow a 'user' message or an 'assistant' message ending in a server tool result;
+    role 'system' must precede an 'assistant' message or end the array;
+    messages.0: use the top-level 'system' parameter for the initial system prompt
+    """
+    known = turns(body)
+    for n, (role, said) in enumerate(known):
+        if role != "system":
+            continue
+        where = said[0][0].partition(".")[0]
+        before, ending = known[n - 1] if n else (None, said)
+        if before is None:
+            yield where, "a system message comes first: use the key `system`"
+        elif before == "assistant" and not ending[-1][1]["type"].endswith("_tool_result"):
+            yield where, "the system message follows an assistant message that does not end in a server tool's result"
+        elif n + 1 < len(known) and known[n + 1][0] != "assistant":
+            yield where, f"the system message is followed by a message of role {known[n + 1][0]!r}"
+
+
+def system_message_is_text(body: WireBody) -> Findings:
+    """messages.1: role 'system' supports text, tool_addition, and tool_removal blocks only"""
+    for where, message in messages(body):
+        for place, block in within(message, where) if message.get("role") == "system" else ():
+            if block["type"] not in ("text", "tool_addition", "tool_removal"):
+                yield place, f"a system message holds a block of type {block['type']}"
+
+
+def thinking_is_whole(body: WireBody) -> Findings:
+    """messages.1.content.0.thinking.signature: Field required"""
+    needs = {"thinking": ("thinking", "signature"), "redacted_thinking": ("data",)}
+    for where, block in blocks(body):
+        for key in needs.get(block["type"], ()):
+            if not isinstance(block.get(key), str):
+                yield f"{where}.{key}", f"the {block['type']} block has no {key}"
+
+
+def thinking_is_not_last(body: WireBody) -> Findings:
+    """messages.2: The final block in an assistant message cannot be `thinking`."""
+    for role, said in turns(body):
+        where, block = said[-1]
+        if role == "assistant" and block["type"] in ("thinking", "redacted_thinking"):
+            yield where, f"the assistant's turn ends in a {block['type']} block"
+
+
+def thinking_opens_the_last_turn(body: WireBody) -> Findings:
+    """messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`.
+    When `thinking` is enabled, a final `assistant` message must start with a thinking block
+    (preceeding the lastmost set of `tool_use` and `tool_result` blocks).
+    """
+    thinking = body.get("thinking")
+    if not isinstance(thinking, Mapping) or thinking.get("type") != "enabled":
+        return
+    turn: list[Placed] = []  # what the assistant said since the user last said more than results
+    for role, said in turns(body):
+        if role == "assistant":
+            turn += said
+        elif role == "user" and any(block["type"] != "tool_result" for _, block in said):
+            turn = []
+    for where, block in turn[:1]:
+        if block["type"] in ("text", "tool_use"):
+            yield where, f"thinking is enabled, and the last turn starts with a {block['type']} block"
+
+
+def marks_are_at_most_four(body: WireBody) -> Findings:
+    """A maximum of 4 blocks with cache_control may be provided. Found 5."""
+    places = [where for where, _ in marks(body)]
+    if len(places) > MARKS:
+        yield places[MARKS], f"{len(places)} blocks have cache_control"
+
+
+def long_marks_come_first(body: WireBody) -> Findings:
+    """messages.0.content.4.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m'
+    cache_control block. Note that blocks are processed in the following order: `tools`, `system`, `messages`.
+    """
+    short = ""
+    for where, mark in marks(body):
+        if mark.get("ttl") != "1h":
+            short = short or where
+        elif short:
+            yield f"{where}.cache_control.ttl", f"a mark of 1h comes after the mark of 5m at {short}"
+
+
+def media_fit(body: WireBody) -> Findings:
+    """too many images and documents: 601 + 0 > 600"""
+    media = [where for where, block in nested(body) if block["type"] in ("image", "document")]
+    if len(media) > MOST_MEDIA:
+        yield media[MOST_MEDIA], f"the request holds {len(media)} images and documents"
+
+
+RULES: list[Rule] = [
+    has_messages,
+    role_is_known,
+    content_is_text_or_blocks,
+    message_is_not_empty,
+    text_is_not_blank,
+    prefill_ends_in_a_word,
+    system_message_stands_right,
+    system_message_is_text,
+    thinking_is_whole,
+    thinking_is_not_last,
+    thinking_opens_the_last_turn,
+    thinking_is_bound,
+    binding_is_known,
+    marks_are_at_most_four,
+    long_marks_come_first,
+    media_fit,
+    *COMPACTION_RULES,
+    *TOOL_RULES,
+]
