@@ -17,7 +17,7 @@ PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 
 FRAMEWORKS := adk agent_framework crewai hermes inspect_ai langchain litellm openai_agents praisonai pydantic_ai strands
 
-.PHONY: demo test test-quick test-long nightly test-batch test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway fuzz-mixups fuzz-harm coverage mutants release bench proof peers live tau2 compactbench types-live paste docs format clean relock $(FRAMEWORKS)
+.PHONY: demo test test-quick test-long nightly test-batch test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway fuzz-mixups fuzz-harm coverage mutants release plugin bench proof peers live tau2 compactbench types-live paste docs format clean relock $(FRAMEWORKS)
 
 demo: $(ENV)/clew  ## Replay a real agent session in a small window.
 	@$(ENV)/clew demo --store $(VENV)/demo.db
@@ -55,10 +55,10 @@ test-batch: .venv-batch/ready  ## Archives through DuckDB and, at RAY=ADDRESS, a
 	@$(UV) pip install --quiet --python .venv-batch/bin/python --build-constraints $(PINNED) -r $(PINNED) --editable '.[ray,duckdb]'
 	@touch $@
 
-CLIENTS := resuming compacting claude_code codex opencode pi copilot installed plugged plugins gemini_cli qwen_code aider sdks litellm_sdk answered_thrice in_other_words thresholds
+CLIENTS := resuming compacting marketplaces claude_code codex opencode pi copilot installed plugged plugins gemini_cli qwen_code aider sdks litellm_sdk answered_thrice in_other_words thresholds
 
-test-clients: $(VENV)/ready tests/clients/node_modules/ready tests/clients/.venv-aider/ready tests/clients/.venv-litellm/ready  ## The real programs resume sessions that clew wrote, and work through the gateway. Minutes; wants npm and 2.5 GB.
-	$(ENV)/python -m pytest -n auto $(CLIENTS:%=tests/clients/%.py)
+test-clients: $(VENV)/ready tests/clients/node_modules/ready tests/clients/.venv-aider/ready tests/clients/.venv-litellm/ready  ## The real programs resume sessions that clew wrote, and work through the gateway. Minutes; wants npm and 2.5 GB. NEWEST=1 takes their newest releases, and says what broke.
+	$(if $(NEWEST),$(ENV)/python scripts/newest_clients.py $(CLIENTS),$(ENV)/python -m pytest -n auto $(CLIENTS:%=tests/clients/%.py))
 
 long-sessions: $(VENV)/ready tests/clients/node_modules/ready  ## Claude Code and Codex, sixty turns each, several windows long; ten minutes.
 	$(ENV)/python -m pytest -s tests/clients/long_sessions.py
@@ -78,6 +78,10 @@ check: $(VENV)/ready  ## Format, lint, types, floors.
 	$(ENV)/mypy
 	@$(MAKE) --no-print-directory --keep-going --jobs 2 --output-sync $(FRAMEWORKS:%=types-%)
 	$(ENV)/lint-imports --no-cache
+	$(ENV)/python scripts/plugin_tree.py --check
+
+plugin: $(VENV)/ready  ## What marketplaces and registries read of the plugin, written anew from its description.
+	$(ENV)/python scripts/plugin_tree.py
 
 types-%: frameworks/%/.venv/ready
 	frameworks/$*/.venv/bin/python -m mypy --config-file frameworks/mypy.ini --cache-dir frameworks/$*/.venv/mypy src/clew/adapters/$*

@@ -53,8 +53,10 @@ async def test_a_good_answer_stands_word_for_word_in_three_lengths() -> None:
     written = await write(ScriptedModel([GOOD])).write(want)
     (chapter,) = written.chapters
     assert chapter.ids == tuple(n.id for n in want.nodes)
-    assert [text.strip() in GOOD for text in chapter.texts] == [True, True, True]
-    assert [len(text.splitlines()) for text in chapter.texts] == [3, 1, 1]
+    full, middle, short, line = (text.splitlines() for text in chapter.texts)
+    assert all(row.strip() in GOOD for row in (*full, *middle, *short, *line))
+    assert [len(text) for text in (full, middle, short, line)] == [3, 2, 1, 1]
+    assert set(middle) < set(full), "code leaves lines out of the full one"
     assert (chapter.author, chapter.answer, written.faults, written.left_out) == ("scripted", GOOD, (), ())
     assert chapter.spent > 0
 
@@ -62,7 +64,9 @@ async def test_a_good_answer_stands_word_for_word_in_three_lengths() -> None:
 def test_lengths() -> None:
     assert lengths(Reply(GOOD)).line == "The export got an LRU cache, and its 14 tests pass."
     plain = "\n".join(f"Line {n} of a plain summary." for n in range(9))
-    assert lengths(Reply(plain)).texts == (plain, "\n".join(plain.splitlines()[:3]), "Line 0 of a plain summary.")
+    full, middle, *shorter = lengths(Reply(plain)).texts
+    assert (full, shorter) == (plain, ["\n".join(plain.splitlines()[:3]), "Line 0 of a plain summary."])
+    assert len(middle.splitlines()) == 5
     cut = Reply(GOOD[: GOOD.index("An LRU cache of 512 entries in src/rates.py mended")], cut=True)
     assert lengths(cut).full.startswith("The export was slow"), "of an answer that broke off the shorter ones are whole"
     assert lengths(Reply("One.\nTwo.\nThr", cut=True)).full == "One.\nTwo."

@@ -59,6 +59,16 @@ def test_nothing_is_left_where_nothing_was(clew: Machine, name: str) -> None:  #
 
 
 @pytest.mark.parametrize("name", PLUGGED)
+def test_what_would_change_is_told_where_the_client_is_not(clew: Machine, name: str) -> None:  # noqa: F811
+    assert clew("install", name, "--yes").exit_code == 1
+    done = clew("install", name, "--dry-run")
+    assert done.exit_code == 0
+    assert "is not on this machine" in done.output
+    assert "byte for byte" in done.output
+    assert not [*clew.home.rglob("*")]
+
+
+@pytest.mark.parametrize("name", PLUGGED)
 def test_only_ours_leaves_what_was_edited_since(clew: Machine, name: str) -> None:  # noqa: F811
     path = clew.file(SETTINGS[name], json.dumps({"hooks": {"SessionStart": [OTHERS]}}, indent=2))
     clew("install", name, "--yes")

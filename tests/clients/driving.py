@@ -26,7 +26,7 @@ from clew.testing.provider import Call
 from clew.wire.convert.tools import declared
 
 HERE = Path(__file__).parent
-PROGRAMS = HERE / "node_modules" / ".bin"
+PROGRAMS = Path(os.environ.get("CLIENT_PROGRAMS", HERE / "node_modules")) / ".bin"  # scripts/newest_clients.py
 SCOPE = "default"
 KEY = "sk-none"
 # How the tool that runs a command is called by each program, and what it wants to know.

@@ -79,7 +79,7 @@ def _through_gateway(installer: "Installer", program: "ClientProgram", yes: bool
         typer.echo(f"{program.title} reads this only from the environment; no file was changed. Paste:")
         typer.echo(f"  {first}\n  {second}\nclew serve --background starts the gateway.")
         return ""
-    _expect(installer, program)
+    _expect(installer, program, dry_run)
     if start:
         check_extra("clew serve")
     command = in_background.own_command()
@@ -131,26 +131,37 @@ def _ask_for_consent() -> None:
 
 def _plugged(installer: "Installer", program: "ClientProgram", yes: bool, dry_run: bool) -> None:
     from clew.installing.wiring import PLUGS
+    from clew.screens.lines import count
 
     if program.plugs is None:
         way = f"clew install {program.name} --gateway makes it talk through clew serve"
         raise UsageError(f"{program.title} takes neither tools nor hooks of clew: {way}")
-    _expect(installer, program)
+    _expect(installer, program, dry_run)
     command = in_background.own_command()
     edits = installer.planned(program, PLUGS, program.plugs(command))
     if not edits:
         typer.echo(f"{program.title} has clew's tools and hooks already; nothing to change.")
         return
-    notes = [*([program.plug_note] if program.plug_note else []), *_passing(command)]
+    new = sum(edit.before is None for edit in edits)
+    files = [f"{count(len(edits) - new, 'file')} changed"] * (new < len(edits)) + [f"{count(new, 'file')} added"] * (
+        new > 0
+    )
+    notes = [
+        f"{program.title} gets {program.gets}: {' and '.join(files)}, which clew uninstall puts back byte for byte"
+    ]
+    notes += [*([program.plug_note] if program.plug_note else []), *_passing(command)]
     if _agreed(installer, edits, notes, yes, dry_run):
         installer.install(edits)
         typer.echo(f"{program.title} has clew's tools and hooks from its next start on.")
         typer.echo(f"clew uninstall {program.name} puts everything back.")
 
 
-def _expect(installer: "Installer", program: "ClientProgram") -> None:
+def _expect(installer: "Installer", program: "ClientProgram", dry_run: bool) -> None:
     if not program.is_here(installer.places):
         shown = installer.places.shown(program.file(installer.places))
+        if dry_run:
+            typer.echo(f"note: {program.title} is not on this machine; this is what would change where it is")
+            return
         raise BadRequest(f"{program.title} is not on this machine: no command {program.name}, no {shown}")
 
 

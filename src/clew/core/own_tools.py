@@ -2,7 +2,7 @@
 
 SUMMARY_LINE = "[clew log "  # how the line begins by which clew signs a summary that it gives a client
 RECALL, SEARCH = "recall", "search_history"  # as clew offers them itself
-_PREFIXES = ("mcp__clew__", "mcp_clew_", "clew__", "clew_")  # of MCP servers and plugins
+_PREFIXES = ("mcp__clew__", "mcp__plugin_clew_clew__", "mcp_clew_", "clew__", "clew_")  # of MCP servers and plugins
 _NAMES = (SEARCH,)  # others have a tool named recall, too
 # With what clients begin the names of tools of an MCP server that is called clew.
 MCP_PREFIXES = {

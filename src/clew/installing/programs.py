@@ -30,6 +30,7 @@ class ClientProgram:
     rivals: tuple[Key, ...] = ()  # keys of the same file that come before what is set
     note: str = ""
     plugs: Plugs | None = None  # what makes clew's tools and hooks known to it; None: there is no such way
+    gets: str = "clew's tools and hooks"  # with its plugs
     plug_note: str = ""
     starting: Starting | None = None  # what starts the gateway before it is asked; None: it runs nothing then
 
@@ -101,6 +102,7 @@ PROGRAMS: Mapping[str, ClientProgram] = {
             project=(".claude/settings.local.json", ".claude/settings.json"),
             rivals=(("env", "CLAUDE_CODE_USE_BEDROCK"), ("env", "CLAUDE_CODE_USE_VERTEX")),
             plugs=claude.plugs,
+            gets="clew's tools, hooks, and its compaction from 2.1.287 on",
             starting=claude.starting,
         ),
         ClientProgram(
@@ -139,6 +141,7 @@ PROGRAMS: Mapping[str, ClientProgram] = {
             project=("opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"),
             variables=("OPENCODE_CONFIG", "OPENCODE_CONFIG_CONTENT"),
             plugs=opencode.plugs,
+            gets="clew's tools, and clew fits its requests",
             starting=opencode.starting,
         ),
         ClientProgram(
@@ -152,6 +155,7 @@ PROGRAMS: Mapping[str, ClientProgram] = {
                 ("providers", "google", "baseUrl"): "@/v1beta",
             },
             plugs=pi.plugs,
+            gets="clew's tools, and clew fits its requests and does its compaction",
             starting=pi.starting,
         ),
         ClientProgram(

@@ -173,23 +173,30 @@ def beside(view: View, target: Target) -> Target:
 
     Else a result that takes all of the goal would leave a line of what can be told in a summary.
     """
-    shorter = {*told_turn(view, target), *long_calls(view, target)}  # what will be shorter gives no more room
+    least = target.frame + _arriving(view, target) + int(BESIDE_NEWEST * history(target))
+    return with_(target, aimed=target.goal._replace(tokens=min(target.limit.tokens, max(target.goal.tokens, least))))
+
+
+def _arriving(view: View, target: Target) -> int:
+    """Tokens of the newest exchange; what will be shorter gives no more room."""
+    shorter = {*told_turn(view, target), *long_calls(view, target)}
     if crowding(view, target):
         shorter |= {i for i in range(*arrived(view.nodes)) if view.nodes[i].item.kind == "result"}
     kept = [is_new and i not in shorter for i, is_new in enumerate(unread(view, target))]
-    new = target.meter.nodes(_of(view, kept)).tokens
-    least = target.frame + new + int(BESIDE_NEWEST * history(target))
-    return with_(target, aimed=target.goal._replace(tokens=min(target.limit.tokens, max(target.goal.tokens, least))))
+    return target.meter.nodes(_of(view, kept)).tokens
 
 
 def beside_log(view: View, target: Target) -> Target:
     """The same for a log, which keeps its own share, as long as the next compaction does not begin there."""
     aimed = beside(view, target)
-    more = min(
-        aimed.goal.tokens + history(target) - verbatim(target) - int(BESIDE_NEWEST * history(target)), target.threshold
-    )
-    raised = aimed.goal.tokens > target.goal.tokens and more > aimed.goal.tokens
-    return with_(aimed, aimed=aimed.goal._replace(tokens=more)) if raised else aimed
+    goal, share = aimed.goal.tokens, history(target) - verbatim(target)
+    if target.budget.is_small:  # there one result is a large part of it: half of the way to the next compaction
+        least = target.frame + _arriving(view, target) + share
+        more = min(least, (goal + max(goal, target.threshold)) // 2)
+    else:
+        more = min(goal + share - int(BESIDE_NEWEST * history(target)), target.threshold)
+        more = more if goal > target.goal.tokens else goal
+    return with_(aimed, aimed=aimed.goal._replace(tokens=more)) if more > goal else aimed
 
 
 def tail_start(view: View, target: Target) -> int:

@@ -114,6 +114,7 @@ _BLOCK = shaped(
         "author": string,
         "findings": strings,
         "lines": list_of(row(float, str, int, str, str)),
+        "stands_for": count,
     },
     closed=True,
 )

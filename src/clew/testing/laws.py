@@ -8,7 +8,7 @@ from clew.core import rawjson
 from clew.core.items import Node
 from clew.core.limits import Size
 from clew.core.view import View, fold, originals
-from clew.steps.places import LINE_TOKENS, beside, newest
+from clew.steps.places import LINE_TOKENS, beside, beside_log, newest
 from clew.steps.protocol import Step
 from clew.steps.sealed import instructed, sealed, served
 from clew.store.shapes import odd_keys
@@ -71,9 +71,10 @@ def _check_lossless(view: View, after: View) -> None:
 
 
 def _check_fits(view: View, after: View, target: Target) -> None:
-    has, target = target.size(after), beside(after, target)
-    if has.within(target.goal):
+    has = target.size(after)
+    if has.within(beside_log(after, target).goal):  # a log keeps its share beside a large newest exchange
         return
+    target = beside(after, target)
     fixed = sealed(after)
     new = {i for i, is_new in enumerate(newest(after)) if is_new} | fixed
     new |= served(after) | instructed(after) if has.within(target.limit) else set()

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple, get_args
 
 from clew.steps.chapters.language import language_of
 from clew.steps.chapters.model import Reply
+from clew.steps.worklog.blocks import chosen
 
 Flaw = Literal["empty", "reasoning only", "tool call", "garbage", "too long", "too short", "language", "echo"]
 FLAWS: tuple[Flaw, ...] = get_args(Flaw)
@@ -16,6 +17,7 @@ REPEATED = 4  # times the same line
 CIRCLES = 0.3  # of the lines, said so often: it is going round in circles
 LEAST_SHARE = 1 / 8  # of the size that was asked for, where there is that much to tell
 ECHOED = 3  # lines of the prompt in an answer: it is no answer
+MIDDLE = 0.6  # of the full length: what lacks a little room need not lose two thirds of its words
 SHORT = 1 / 3  # of the full length, where a model wrote but one
 SMALLER = 0.8  # of the length before it: else a length is left out
 
@@ -43,7 +45,7 @@ class Lengths(NamedTuple):
         short = self.short or first_lines(self.full, int(SHORT * len(self.full)))
         line = " ".join(self.line.split()) or first_lines(short, 0)
         found = [self.full]
-        for text in (short, line):
+        for text in (chosen(self.full, MIDDLE), short, line):
             if text and len(text) < SMALLER * len(found[-1]):
                 found.append(text)
         return tuple(found)

@@ -5,9 +5,11 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from dataclasses import replace as with_
+from heapq import heapify, heappop, heappush
 from itertools import accumulate
 from typing import Any
 
+from clew.core.cuts import Stretch
 from clew.core.items import LOG, STANDS, Edit, Item
 from clew.core.pointers import pointer
 from clew.core.view import View
@@ -16,6 +18,7 @@ from clew.steps.worklog.log import LEADS, SHORTER, SPARE, lengths
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.wording import indented, on_one_line
 from clew.text.framing import neutral
+from clew.tokens.meter import Meter
 
 OPENING = "[work log, "  # how a block begins
 TOGETHER = 8  # blocks that become one
@@ -50,6 +53,7 @@ class Block:
     author: str = ""  # the model that wrote it; none: code did
     findings: tuple[str, ...] = ()  # what code says of each of a model's texts
     lines: tuple[KeptLine, ...] = ()  # of the first text, for when it is told together with others
+    stands_for: int = 0  # tokens of originals; 0 where an earlier version wrote it
 
     @property
     def title(self) -> str:
@@ -105,6 +109,24 @@ def _name(author: str) -> str:
     return _MARKS.sub(" ", author)[:AUTHOR].strip()
 
 
+def shorter(meter: Meter, log: Mapping[Stretch, Block], most: int) -> dict[Stretch, Block]:
+    """Blocks by shorter texts until they are within so many tokens: first that which has most for what it stands for,
+    of equals the oldest. So all lose alike, and one that tells of much is not the first to be emptied."""
+    log = dict(log)
+    sizes = {at: meter.item(block.item()).tokens for at, block in log.items()}
+    left = sum(sizes.values())
+    dense = [(-sizes[at] / max(1, block.stands_for), at) for at, block in log.items()]
+    heapify(dense)
+    while dense and left > most:
+        _, at = heappop(dense)
+        if fewer := log[at].lower():
+            size = meter.item(fewer.item()).tokens
+            left += size - sizes[at]
+            log[at], sizes[at] = fewer, size
+            heappush(dense, (-size / max(1, fewer.stands_for), at))
+    return log
+
+
 def blocks(view: View) -> dict[int, tuple[Block, Mapping[str, Any]]]:
     """The blocks of a view by their place, each with what the edit that made it says."""
     found = {}
@@ -124,10 +146,12 @@ def standing(found: Mapping[int, tuple[Block, Mapping[str, Any]]]) -> Standing |
     return Standing.from_json(last[STANDS]) if STANDS in last else None
 
 
-def written(first: int, last: int, recall: str, found: Sequence[Ranked], continued: bool = False) -> Block:
+def written(
+    first: int, last: int, recall: str, found: Sequence[Ranked], continued: bool = False, stands_for: int = 0
+) -> Block:
     """A block of these lines, in several lengths, those of most worth in each."""
     lines = tuple((round(worth, 4), line.who, line.message, line.text, line.when) for worth, line in found)
-    return Block(first, last, recall, lengths(found), 0, continued, lines=lines)
+    return Block(first, last, recall, lengths(found), 0, continued, lines=lines, stands_for=stands_for)
 
 
 def together(some: Sequence[Block], recall: str) -> Block:
@@ -149,18 +173,22 @@ def together(some: Sequence[Block], recall: str) -> Block:
         if len(one.line.text) <= left or not found:
             found.append(one)
             left -= len(one.line.text)
-    return written(some[0].first, some[-1].last, recall, found)
+    return written(some[0].first, some[-1].last, recall, found, stands_for=sum(block.stands_for for block in some))
 
 
 def _in_its_words(some: Sequence[Block], by_model: Sequence[Block], by_code: Block | None, recall: str) -> Block:
-    """Several blocks as one: all that models say in their fewest words, then fewer and fewer of these lines; below
-    them what code says."""
-    lines = [line for block in by_model for line in block.texts[-1].splitlines() if line.strip()]
-    texts = ["\n".join(lines)]
-    every = [LogLine("model", line, 1.0, n) for n, line in enumerate(lines)]
+    """Several blocks as one: all that models say at each length, then ever fewer lines of their fewest words; below
+    them what code says. It stands in their fewest words; in a small room it may have more again, and a model that tells
+    it anew reads all of it."""
+    most = max(len(block.texts) for block in by_model)
+    texts = list[str]()
+    for n in range(most):
+        every = [line for block in by_model for line in block.texts[min(n, len(block.texts) - 1)].splitlines()]
+        text = "\n".join(line for line in every if line.strip())
+        texts += [text] if not texts or len(text) < SHORTER * len(texts[-1]) else []
+    level = len(texts) - 1
     for share in (MERGED, MERGED * MERGED):
-        found = sorted(ranked(every, Same(), share * len(texts[0])), key=lambda one: one.line.message)
-        text = "\n".join(one.line.text for one in found)
+        text = chosen(texts[level], share)
         texts += [text] if len(text) < SHORTER * len(texts[-1]) else []
     told = [line for block in by_model for finding in block.findings[-1:] for line in finding.splitlines()]
     own = [*added(told), *(by_code.texts[-1].splitlines() if by_code else ())]
@@ -170,8 +198,23 @@ def _in_its_words(some: Sequence[Block], by_model: Sequence[Block], by_code: Blo
         for some, text in zip(kept, texts, strict=True)
     ]
     return Block(
-        some[0].first, some[-1].last, recall, tuple(texts), 0, some[0].continued, by_model[-1].author, tuple(below)
+        some[0].first,
+        some[-1].last,
+        recall,
+        tuple(texts),
+        level,
+        continued=some[0].continued,
+        author=by_model[-1].author,
+        findings=tuple(below),
+        stands_for=sum(block.stands_for for block in some),
     )
+
+
+def chosen(text: str, share: float) -> str:
+    """The lines of a model's text that tell most, in such a share of it, in its order."""
+    lines = [LogLine("model", line, 1.0, n) for n, line in enumerate(text.splitlines()) if line.strip()]
+    found = sorted(ranked(lines, Same(), share * len(text)), key=lambda one: one.line.message)
+    return "\n".join(one.line.text for one in found)
 
 
 def added(below: Iterable[str]) -> Sequence[str]:

@@ -12,20 +12,23 @@ from clew.core.cuts import Stretch
 from clew.core.items import Item, Node
 from clew.core.limits import Size
 from clew.core.view import Swap
+from clew.facts.sheets import voice_of
 from clew.steps.shares import log_share, shortened
-from clew.steps.worklog.blocks import added
+from clew.steps.worklog.blocks import Block, added, shorter
 from clew.steps.worklog.history import LEAST_BLOCK, History, runs
-from clew.steps.worklog.levels import Blocks, changed, lowered, rows, shorter
+from clew.steps.worklog.levels import Blocks, changed, lowered, rows
 from clew.steps.worklog.writing import BlockWriter
 
 SMALL = 1_500  # tokens of originals that a block has before it ends at the next request
 WORTH = 300  # tokens that a block has, more or less: with less room there are fewer and longer ones
 RATIO = 0.15  # of what is folded: so much its blocks take, more or less
+LEAST_RATIO = 0.05  # where the room is small and older blocks would lose words for it
 LEAST_CHAPTER = 200  # tokens that a model has for one
 MARGIN = 0.85  # of the room is asked for: models write more than they are asked to
 SLACK = 0.04  # of the history that may be left empty
 ROUNDS = 6  # of finding how much to fold
 DEEPER = 1.1  # times the size at which a fold begins: by so much it will have been passed when a model has written
+SAYS = {"user": "The person said", "said": "The assistant said", "result": "A tool returned"}
 RETRIES = 3  # with less room for words, where all is folded and does not fit
 
 
@@ -101,9 +104,14 @@ class LogFold:
             tokens = self.history.tokens_of(run)
             size = min(int(RATIO * tokens), int(MARGIN * room * tokens / max(1, gone)))
             found.append(ChapterStretch(tuple(self.view.originals(*run)), tokens, max(LEAST_CHAPTER, size)))
-        return [*found, *self._to_tell_anew()]
+        new = sum(one.size for one in found)
+        return [*found, *self._to_tell_anew(self._old_room(new, self._at_length()))]
 
-    def _to_tell_anew(self) -> Iterator[ChapterStretch]:
+    def _at_length(self) -> int:
+        """Tokens of the blocks so far, each at its greatest length."""
+        return self.history.log_tokens(with_(block, level=0) for block in self.history.log.values())
+
+    def _to_tell_anew(self, room: int) -> Iterator[ChapterStretch]:
         """The blocks that lose words by this fold: a model makes one of them better than code can choose of its lines.
 
         It reads what models wrote of them at first: originals of so many would be longer than its window. Where the
@@ -111,36 +119,51 @@ class LogFold:
         """
         history, small = self.history, self.history.target.budget.is_small
         spans = [at for at in self.log if at[1] - at[0] > 1]
-        words = [{at: one.texts[one.level] for at, one in log.items()} for log in (self.log, history.log)]
-        if small and words[0] != words[1]:
-            spans = [(row[0][0], row[-1][1]) for row in rows(history, history.log) if len(row) > 1]
+        if small and self._at_length() > room:
+            spans = [(row[0][0], row[-1][1]) for row in rows(history, history.log, spoken=True) if len(row) > 1]
         for start, stop in spans:
             some = {at: with_(block, level=0) for at, block in history.log.items() if start <= at[0] < stop}
             if (start, stop) in history.anew or not any(block.author for block in some.values()):
                 continue
-            some = shorter(history, some, history.target.room // 2)
-            told = tuple(
-                "\n".join((f"{block.title}:", block.texts[block.level], *added(block.below.splitlines())))
-                for _, block in sorted(some.items())
-            )
-            now = sum(self.meter.item(self.log[at].item()).tokens for at in self.log if start <= at[0] < stop)
+            some = shorter(self.meter, some, history.target.room // 2)
             nodes = tuple(self.view.nodes[start:stop])
-            yield ChapterStretch(nodes, self.meter.counter.text("\n".join(told)), max(LEAST_CHAPTER, now), told)
+            told = tuple(self._said(node, some.get((at, at + 1))) for at, node in enumerate(nodes, start))
+            tokens = self.meter.counter.text("\n".join(told))
+            now = sum(self.meter.item(self.log[at].item()).tokens for at in self.log if start <= at[0] < stop)
+            yield ChapterStretch(nodes, tokens, max(LEAST_CHAPTER, now, int(MARGIN * room)), told)
 
-    def _wanted(self, extent: int) -> int:
+    @staticmethod
+    def _said(node: Node, block: Block | None) -> str:
+        """What stands there, as a model reads it."""
+        if block is None:
+            return f"{SAYS[voice_of(node.item)]}:\n{node.item.text}"
+        return "\n".join((f"{block.title}:", block.texts[block.level], *added(block.below.splitlines())))
+
+    def _wanted(self, extent: int, ratio: float = RATIO) -> int:
         """Tokens for blocks of so many groups."""
         told = {at: chapter for at, chapter in self.history.chapters.items() if at in self.free[:extent]}
         others = sum(size.tokens for at, size in zip(self.free, self.sizes[:extent], strict=False) if at not in told)
-        return int(RATIO * others) + sum(self.meter.counter.text(one.texts[0]) for one in told.values())
+        return int(ratio * others) + sum(self.meter.counter.text(one.texts[0]) for one in told.values())
 
     def _shortened(self, extent: int, lacking: int = 0) -> Blocks:
         """The blocks so far, in fewer words if those of so many groups more have no room beside them."""
-        want, had = self._wanted(extent), self.history.log_tokens(self.log.values())
-        if not self.log or (not lacking and had + want + self.stands <= self.most):
-            return self.log
-        most = shortened(self.history.target, min(self.most - self.stands - want, had - lacking), want)
-        all_most = most if self.history.target.budget.is_small else self.most
-        return lowered(self.history, self.history.told_anew(self.log), most, all_most)
+        is_small = self.history.target.budget.is_small
+        log = self.history.told_anew(self.log) if is_small else self.log
+        want, had = self._wanted(extent), self.history.log_tokens(log.values())
+        if not log or (not lacking and had + want + self.stands <= self.most):
+            return log
+        most = self._old_room(want, had - lacking)
+        return lowered(self.history, self.history.told_anew(log), most, most if is_small else self.most)
+
+    def _old_room(self, new: int, had: int) -> int:
+        """Tokens for the blocks so far, which have so many, beside so many new ones."""
+        return shortened(self.history.target, min(self.most - self.stands - new, had), new)
+
+    def _raised(self, log: Blocks, left: int) -> Blocks:
+        """The blocks with more words again, where so many tokens are left over: a length is more than had to go, and a
+        large result for which they lost words may be gone."""
+        at_length = {at: with_(block, level=0) for at, block in log.items()}
+        return shorter(self.meter, at_length, self.history.log_tokens(log.values()) + left)
 
     def _extent(self) -> int:
         """How many of the oldest groups to fold, by a first guess."""
@@ -178,17 +201,23 @@ class LogFold:
         """The swaps where so many of the oldest groups become blocks."""
         if not (spans := self._spans(extent, self.tokens)):
             return []
-        log = self.log
+        log, is_small = self.log, bool(self.log) and self.history.target.budget.is_small
         gone = sum(self.history.tokens_of(span) for span in spans)  # what is too little for a block stays
         rest = self.size.tokens - gone - sum(self.meter.node(self.view.nodes[at]).tokens for at in self.old)
         want, room = self._wanted(extent), self._room(log, rest)
         if log and extent == len(self.free) and room < want:
+            want = max(room, self._wanted(extent, LEAST_RATIO)) if is_small else want
             log = self._shortened(extent, want - room)
             room = self._room(log, rest)
         spans = self._spans(extent, max(LEAST_BLOCK, room))
         free = self.goal.tokens - rest - self.history.log_tokens(log.values())
+        room = min(room, want) if is_small else room  # what new blocks leave the old ones have
         made = self.writing.written(spans, max(LEAST_BLOCK // 2, room), self.stands, free)
-        return [*changed(self.history, log, made, self.stands, self.writing.anew), *made.values()] if made else []
+        swaps = [*changed(self.history, log, made, self.stands, self.writing.anew), *made.values()] if made else []
+        if is_small and swaps and (left := self.goal.tokens - self._after(swaps).tokens) > 0:
+            log = self._raised(log, left)
+            swaps = [*changed(self.history, log, made, self.stands, self.writing.anew), *made.values()]
+        return swaps
 
     def _room(self, log: Blocks, rest: int) -> int:
         """Tokens for new blocks beside these and all that is neither."""

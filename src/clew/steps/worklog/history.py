@@ -86,9 +86,9 @@ class History:
             first, last = log.get((start, start + 1)), log.get((stop - 1, stop))
             if first and last:
                 words = chapter.texts, 0, first.continued, chapter.author, chapter.findings
-                for at in some:
-                    del log[at]
-                log[start, stop] = Block(first.first, last.last, self.view.short(start, stop), *words)
+                of = sum(log.pop(at).stands_for for at in some)
+                recall = self.view.short(start, stop)
+                log[start, stop] = Block(first.first, last.last, recall, *words, stands_for=of)
         return log
 
     def tokens_of(self, span: Stretch) -> int:

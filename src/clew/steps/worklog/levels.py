@@ -1,4 +1,4 @@
-"""Older blocks of the log in fewer words: a level at a time, oldest first, then neighbours as one."""
+"""Older blocks of the log in fewer words: a length at a time, then neighbours as one."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from clew.clients.voices import typed
 from clew.core.cuts import Stretch
 from clew.core.items import BESIDE, LOG, STANDS
 from clew.core.view import Swap
-from clew.steps.worklog.blocks import TOGETHER, Block, together
+from clew.steps.worklog.blocks import TOGETHER, Block, shorter, together
 from clew.steps.worklog.history import LEAST_BLOCK, History, runs
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.writing import DENSE
@@ -16,9 +16,9 @@ Blocks = Mapping[Stretch, Block]  # by where they stand
 
 
 def lowered(history: History, log: Blocks, most: int, all_most: int, apart: int = -1) -> dict[Stretch, Block]:
-    """The blocks in fewer words, oldest first, a level a pass, then neighbours as one, until they are within so
-    many tokens; the one at `apart` stays by itself."""
-    log = shorter(history, log, most)
+    """The blocks in fewer words, then neighbours as one, until they are within so many tokens; the one at `apart`
+    stays by itself."""
+    log = shorter(history.meter, log, most)
     sizes = {at: history.meter.item(block.item()).tokens for at, block in log.items()}
     while (whole := sum(sizes.values())) > most and (run := _neighbours(history, log, apart, whole > all_most)):
         start, stop = run[0][0], run[-1][1]
@@ -27,23 +27,8 @@ def lowered(history: History, log: Blocks, most: int, all_most: int, apart: int 
             break
         for at in run:
             del log[at], sizes[at]
-        log = shorter(history, {**log, (start, stop): one}, most)
+        log = shorter(history.meter, {**log, (start, stop): one}, most)
         sizes = {at: history.meter.item(block.item()).tokens for at, block in log.items()}
-    return log
-
-
-def shorter(history: History, log: Blocks, most: int) -> dict[Stretch, Block]:
-    """The blocks by shorter texts, the oldest first, a level a pass, until they are within so many tokens."""
-    log = dict(log)
-    sizes = {at: history.meter.item(block.item()).tokens for at, block in log.items()}
-    again = True
-    while again and sum(sizes.values()) > most:
-        again = False
-        for at in sorted(log):
-            if sum(sizes.values()) <= most:
-                break
-            if fewer := log[at].lower():
-                log[at], sizes[at], again = fewer, history.meter.item(fewer.item()).tokens, True
     return log
 
 
@@ -95,12 +80,13 @@ def _neighbours(history: History, log: Blocks, apart: int, few: bool) -> list[St
     return some if few and len(some) > 1 else []
 
 
-def rows(history: History, log: Blocks, apart: int = -1) -> list[list[Stretch]]:
-    """The blocks that could become one: neighbours, with nothing between them that stays."""
+def rows(history: History, log: Blocks, apart: int = -1, spoken: bool = False) -> list[list[Stretch]]:
+    """The blocks that could become one: neighbours, with nothing between them that stays; if it may be `spoken` of
+    anew, nothing but what is too little for a block."""
     short = (run for run in runs(history.free) if history.tokens_of(run) < LEAST_BLOCK)
     small = {at for run in short for at in range(*run)}  # too little for a block: it may stand between two
-    if words := {at for at in small if typed(history.view.nodes[at].item)}:  # but for what the user said
-        small -= words
+    if not spoken:  # but for what the user said
+        small = {at for at in small if not typed(history.view.nodes[at].item)}
     found = list[list[Stretch]]()
     for start, stop in sorted(at for at in log if at[0] != apart):
         if found and all(at in small for at in range(found[-1][-1][1], start)):

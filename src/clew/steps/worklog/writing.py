@@ -15,7 +15,7 @@ from clew.facts.chapters import Chapter
 from clew.facts.coverage import ledger, noted
 from clew.steps.lines import omitted, tallies
 from clew.steps.shares import STATE
-from clew.steps.worklog.blocks import Block, written
+from clew.steps.worklog.blocks import Block, shorter, written
 from clew.steps.worklog.history import History
 from clew.steps.worklog.log import Log
 from clew.steps.worklog.standing import Standing
@@ -86,13 +86,10 @@ class BlockWriter:
             if chapter:
                 level = len(chapter.texts) - 1 if brief else 0
                 words = chapter.texts, level, part.continued, chapter.author, chapter.findings
-                found[n] = Block(part.first, part.last, self.view.short(*span), *words)
-        sizes = {n: self.meter.item(block.item()).tokens for n, block in found.items()}
-        most = room * (1 - self._share(spans, found))
-        for n in sorted(found):  # the oldest first
-            while sum(sizes.values()) > most and (shorter := found[n].lower()):
-                found[n], sizes[n] = shorter, self.meter.item(shorter.item()).tokens
-        return found
+                of = self.history.tokens_of(span)
+                found[n] = Block(part.first, part.last, self.view.short(*span), *words, stands_for=of)
+        fitting = shorter(self.meter, {spans[n]: found[n] for n in found}, int(room * (1 - self._share(spans, found))))
+        return {n: fitting[spans[n]] for n in found}
 
     def _share(self, spans: Sequence[Stretch], by_models: Mapping[int, Block]) -> float:
         """How much of what these spans stand for code tells."""
@@ -112,21 +109,22 @@ class BlockWriter:
         """Blocks, and items that show them, in so many tokens; the last says how things stand, if `focus` is a text."""
         handles, newest = [self.view.short(*span) for span in spans], self.history.is_newest_folded(spans)
         sizes = {n: self.meter.item(block.item()).tokens for n, block in by_models.items()}
-        fair = room / max(1, sum(map(self.history.tokens_of, spans)))
+        stand_for = [self.history.tokens_of(span) for span in spans]
+        fair = room / max(1, sum(stand_for))
         most, room = room + stands, room - sum(sizes.values())
         size, state_size = DENSE * max(0, room), DENSE * stands
         found, items = list[Block](), list[Item]()
-        limits = [int(BLOCK_SHARE * DENSE * self.history.tokens_of(span)) - HEAD for span in spans]
+        limits = [int(BLOCK_SHARE * DENSE * of) - HEAD for of in stand_for]
         limits[-1] -= 0 if focus is None else int(state_size)
         for n, taken in sizes.items():
-            added = max(ADDED_SHARE * taken, fair * self.history.tokens_of(spans[n]) - taken)
+            added = max(ADDED_SHARE * taken, fair * stand_for[n] - taken)
             limits[n] = 0 if brief else min(limits[n], int(DENSE * added))
         before = least_taken = 0
         fits = exceeds = 0.0  # the largest size that fits, the smallest that does not
         for _ in range(FITTINGS):
             told = log.told(max(0, int(size) - len(focus or "")), limits)
-            parts = zip(log.parts, handles, told, strict=True)
-            by_code = [written(p.first, p.last, id, lines, p.continued) for p, id, lines in parts]
+            parts = zip(log.parts, handles, told, stand_for, strict=True)
+            by_code = [written(p.first, p.last, id, lines, p.continued, of) for p, id, lines, of in parts]
             by_code = [with_(block, texts=block.texts[-1:]) for block in by_code] if brief else by_code
             made = [by_models.get(n, b) for n, b in enumerate(by_code)]
             made = [b.beside(by_code[n].texts[0]) if n in by_models and told[n] else b for n, b in enumerate(made)]
