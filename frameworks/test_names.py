@@ -8,9 +8,9 @@ import pytest
 
 FRAMEWORK = Path(sys.prefix).parent.name  # whose environment this is
 BEFORE = {
-    "crewai": {"Compaction": "ClewCompaction"},
+    "crewai": {"Compaction": "ClewCrewCompaction"},
     "praisonai": {"Backend": "ClewBackend", "Context": "ClewContext"},
-    "strands": {"Clew": "ClewPlugin"},
+    "strands": {"Clew": "ClewAgentPlugin"},
 }
 
 

@@ -178,7 +178,8 @@ def renamed(module: str, **now: str) -> Callable[[str], Any]:
     def found(name: str) -> Any:
         if name not in now:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        warnings.warn(f"{module}.{name} is {now[name]} now: the old name goes with 0.3", DeprecationWarning, stacklevel=2)
+        said = f"{module}.{name} is {now[name]} now: the old name goes with 0.3"
+        warnings.warn(said, DeprecationWarning, stacklevel=2)
         return getattr(sys.modules[module], now[name])
 
     return found

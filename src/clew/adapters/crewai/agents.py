@@ -23,7 +23,7 @@ TALKS = 32  # conversations of an agent that its tools may be called in
 ARGUMENT_TYPES: dict[str, Any] = {"string": str, "boolean": bool}  # of what clew's tools take
 
 
-class ClewCompaction:
+class ClewCrewCompaction:
     """Keeps the conversations of agents within the windows of their models.
 
     In the method `llm` the agents decide, told how full their windows are; `when` and `how` are the user's words on it.
@@ -97,7 +97,7 @@ def _agents(crew: crewai.Crew) -> list[Any]:
 class _Seat:
     """The place of one agent: the conversations that it is in, one a task."""
 
-    def __init__(self, compaction: ClewCompaction, name: str) -> None:
+    def __init__(self, compaction: ClewCrewCompaction, name: str) -> None:
         self.compaction = compaction
         self.name = name
         self._newest = self._new()

@@ -20,7 +20,7 @@ from strands.agent.conversation_manager.conversation_manager import DEFAULT_COMP
 from strands.types.content import Messages
 
 from clew.adapters.host import Where, renamed
-from clew.adapters.strands.context import ClewPlugin, ClewStrategy
+from clew.adapters.strands.context import ClewAgentPlugin, ClewStrategy
 from clew.adapters.strands.keeping import Keeping
 from clew.adapters.strands.messages import hosted, shortened, written_by, written_by_agent
 from clew.adapters.strands.protecting import Leaving, Protecting
@@ -33,7 +33,7 @@ from clew.steps.protocol import Pipeline, Step
 
 __all__ = [
     "DEFAULT_COMPRESSION_THRESHOLD",
-    "ClewPlugin",
+    "ClewAgentPlugin",
     "ClewStrategy",
     "NullConversationManager",
     "ProactiveCompressionConfig",
@@ -42,7 +42,7 @@ __all__ = [
     "hosted",
 ]
 
-__getattr__ = renamed(__name__, Clew="ClewPlugin")
+__getattr__ = renamed(__name__, Clew="ClewAgentPlugin")
 
 
 class NullConversationManager(Keeping, theirs.NullConversationManager):

@@ -118,7 +118,7 @@ class Whole(NullConversationManager):
         self._other.reduce_context(agent, e, **kwargs)
 
 
-class ClewPlugin(Plugin):
+class ClewAgentPlugin(Plugin):
     """Each call sends what fits of an agent's messages, which themselves stay whole.
 
     With the method `llm`, the agent is told how full its window is, and may begin a new session. Its auxiliary model
