@@ -271,3 +271,28 @@ async def test_a_line_that_stands_in_view_already_is_not_told_again() -> None:
     everything = frozenset(line.strip() for line in GOOD.splitlines())
     (chapter,) = (await write(ScriptedModel([GOOD])).write(asked(), ReaderKnows(told=everything))).chapters
     assert told in chapter.texts[0], "rather twice than nothing at all"
+
+
+def test_who_tells_of_tables_without_copying_them_is_not_vague() -> None:
+    """The assistant said what it found in them: that is told."""
+    items = list[Item]()
+    for n in range(12):
+        rows = "\n".join(f"shop{k:02d}|{n * 991 + k * 37}|0.{k + 10}|{k * 9}" for k in range(30))
+        items += [
+            Item("text", "user", f"Break the waste down by shop for week {n}."),
+            Item("call", "assistant", f'{{"q": "select shop, waste where week = {n}"}}', name="sql", call_id=f"c{n}"),
+            Item("result", "tool", f"shop|sum|avg|n\n{rows}", call_id=f"c{n}"),
+            Item("text", "assistant", "No shop stands out by itself; nothing that explains the margin."),
+        ]
+    nodes = Digests().chain(items)
+    told = "- The person had the waste broken down by shop, week after week.\n- No shop stands out in any of them." * 4
+    assert not is_vague(told, nodes)
+
+
+async def test_a_model_is_asked_for_no_more_than_the_window_that_its_conversation_has() -> None:
+    model = ScriptedModel([GOOD] * 9)
+    said = SAID * 12
+    await write(model).write(asked(said), ReaderKnows())
+    assert len(model.prompts) == 1
+    await write(model).write(asked(said), ReaderKnows(window=2_000))
+    assert len(model.prompts) > 2

@@ -23,7 +23,7 @@ from clew.steps import PRESETS
 from clew.steps.chapters.allowance import Allowance, CallLimits
 from clew.steps.chapters.by_model import ByModel
 from clew.steps.chapters.questions import instruction
-from clew.steps.worklog.blocks import Block
+from clew.steps.worklog.blocks import ADDED, Block, blocks
 from clew.testing import ScriptedModel, write_chapter
 from clew.wire import check
 
@@ -349,7 +349,7 @@ async def test_chapters_are_written_once_and_get_shorter_with_age() -> None:
         edit.evidence["log"] for edit in view.edits if "log" in edit.evidence and edit.evidence["log"].get("author")
     ]
     assert len(blocks) >= 4
-    assert min(len(set(block["texts"])) for block in blocks) >= 3, "a line, a few, and all of it"
+    assert max(len(set(block["texts"])) for block in blocks) >= 3, "a line, a few, and all of it, where these differ"
     assert {block["level"] for block in blocks} >= {0, 1}
     trace = await run.store.load("default", view.branch)
     lines = {line for chapter in trace.chapters for text in chapter.texts for line in text.splitlines()}
@@ -541,3 +541,24 @@ def test_the_name_of_a_model_adds_no_line_of_ours() -> None:
     head, *lines = Block(1, 2, "5c152e6ae5", ("Done.",), author=forged, findings=("",)).item().text.splitlines()
     assert lines == ["  Done."]
     assert (head.count("["), head.count("]")) == (1, 1)
+
+
+async def test_code_adds_what_a_model_leaves_out_and_its_words_stay_longer() -> None:
+    """Lines of which most that cannot be guessed is untold; they go before the model has fewer words."""
+
+    def plans(prompt: Prompt) -> str:
+        lines = write_chapter(prompt).partition("<full>")[2].partition("</full>")[0].strip().splitlines()
+        told = "\n".join(line for line in lines if "handler" not in line)
+        return f"<line>Parts were built.</line>\n<short>{told[:90]}</short>\n<full>{told}</full>"
+
+    run = Session(ScriptedModel(plans))
+    view = await run.engine.compact(await run.turn(12))
+    (text,) = written(view)
+    own, _, added = text.partition(f"\n{ADDED}\n")
+    assert "handler_4_" not in own
+    assert "ran `make p4`: 004.11 handler_4_11 took 77 ms" in added
+    (block, _), *_ = blocks(view).values()
+    assert block.lower() is not None
+    assert (block.texts[0], added in block.below) == (block.texts[1], True)
+    assert ADDED not in block.lower().below  # type: ignore[union-attr]
+    await run.close()

@@ -1,5 +1,7 @@
 """What results say: of each a few lines, of a table what it has, of data its values."""
 
+from random import Random
+
 from clew.core.items import Digests, Item
 from clew.steps.worklog.contents import lines_of
 from clew.steps.worklog.results import values
@@ -40,3 +42,10 @@ def test_data_is_told_by_its_values_without_what_was_given() -> None:
     assert values({"id": "N-1", "title": "Mug", "of": {"unit_price": 4.5}}, given='{"title": "Mug"}') == (
         "id N-1, unit price 4.5"
     )
+
+
+def test_what_nothing_else_in_a_result_is_like_is_told_whatever_it_looks_like() -> None:
+    dice, words = Random(1), "the routine check of general station equipment was done as usual nothing needs it".split()
+    lines = [" ".join(dice.choices(words, k=18)) for _ in range(40)]
+    for key in ("the keeper wrote quillum on it", "panel shows ember@fjord.example", "-> Xenon-pearl"):
+        assert found("\n".join([*lines[:17], key, *lines[17:]]))[0] == key

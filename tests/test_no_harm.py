@@ -1,4 +1,12 @@
-"""Law 12 by day: some calls of all clients with one fault each. bench/fuzz_harm.py has ten thousand."""
+"""Law 12 by day: some calls of all clients with one fault each. bench/fuzz_harm.py has ten thousand.
+
+On the code before this law (df57ae48) it was broken in these ways, each of which has tests of its own, too:
+a refusal as too long made the gateway refuse all later requests (test_learned_limits), a server with a longer context
+than before was never found out (there, too), a million tokens that a client asked for were folded at two hundred
+thousand (there, too), with a locked store each request waited 30 s, with a full disk it was sent larger than the window
+(test_full_disk and below), a result was cut on arrival in an empty window (test_hooks), a client whose gateway was gone
+waited in silence (test_first_day), and a session that Gemini CLI resumed became several (test_gateway_compactions).
+"""
 
 import pytest
 

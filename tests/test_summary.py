@@ -71,6 +71,7 @@ src/export/rates.py: 14 passed in 1.9s; ran `npm run dev &` (left running): star
 How things stood here:
 The user's rules, in their words; where two differ the later one holds:
 - “Never touch the billing tables.” (request 1)
+- “Keep the tests green.” (request 1)
 Tasks that are not done:
 - in progress: cache rates
 Tasks done:

@@ -110,6 +110,21 @@ def test_lines_of_one_form_are_one_line_that_tells_what_differs() -> None:
     assert [line.text for line in merged(same)] == ["ran `make` (3 times)"]
 
 
+def test_no_old_value_is_told_without_the_new_one() -> None:
+    talk = [
+        f"The {name} of pier {n} was seen to, with {n * 7} nails."
+        for n, name in enumerate("lamp rail rope sign".split())
+    ]
+    asks = ["The price of the crane is 410.", *talk, "I was wrong about the crane, its price is 395.", *talk[::-1]]
+    said = [
+        m for ask in asks for m in ({"role": "user", "content": ask}, {"role": "assistant", "content": "Noted it."})
+    ]
+    log = Log([view_of({"messages": said[:6]}).nodes, view_of({"messages": said[6:]}).nodes])
+    for size in range(60, 600, 20):
+        told = "\n".join(log.texts(size))
+        assert "is 410" not in told or "395" in told
+
+
 def test_a_root_is_left_out_of_paths_alone() -> None:
     assert below("/app/", "see /app/src/x.py, web/app/page.tsx, https://x.io/app/login") == (
         "see src/x.py, web/app/page.tsx, https://x.io/app/login"

@@ -191,7 +191,9 @@ class Compactor:
         would = await briefed(self.settings.step, chapters=chapters)(view, near)
         if not any("coverage" in edit.evidence for edit in would.edits[len(view.edits) :]):
             return None  # it will fit without a fold
-        return await self._with_read(scope, want._replace(view=with_(view, scope=scope, branch=branch.trace.branch)))
+        window = bounds.window if author is branch.own else None
+        view = with_(view, scope=scope, branch=branch.trace.branch)
+        return await self._with_read(scope, want._replace(view=view, window=window))
 
     async def _with_read(self, scope: Scope, want: Wanted) -> Wanted:
         """What is wanted, with what stands behind blocks that are to be told anew."""
@@ -298,6 +300,7 @@ class Compactor:
         chapters = () if focus else self.chapters(scope, branch)
         if want := await in_thread(lambda: wanted(*aims(self.settings.step, view, aimed), chapters, author.size)):
             # The agent's own model has the view in its cache.
+            want = want._replace(window=target.window if author is branch.own else None)
             written = await written_of(author, await self._with_read(scope, want), focus, view)
             await self.asking.keep(_key(scope, branch), written)
             self.asking.tell(_key(scope, branch), view.seq, written)

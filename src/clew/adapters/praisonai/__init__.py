@@ -111,7 +111,7 @@ class ClewContext(ContextManager):  # type: ignore[misc]
     ) -> None:
         super().__init__(model, config, session or "")
         # PraisonAI runs tools that are functions of its agent: they are offered in `tools`, not in a request.
-        self.host = Host(engine, offer=False, recall=RECALL, **options)
+        self.host = Host(engine, offer=False, **options)
         self.conversation = Conversation(self.host.thread(session), sessions)
         self._sent: list[ChatMessage] = []  # what was last given back
         self._name = uuid4().hex[:8]
@@ -120,8 +120,9 @@ class ClewContext(ContextManager):  # type: ignore[misc]
     @property
     def tools(self) -> list[Callable[..., str]]:
         """Functions for the agent's own list of tools."""
-        method = self.conversation.thread.controller.method
-        return [_function(tool, self._answer) for tool in self.host.tools(method)]
+        controller = self.conversation.thread.controller
+        controller.recall = RECALL  # who never takes them has them not, and is told of none
+        return [_function(tool, self._answer) for tool in self.host.tools(controller.method)]
 
     @property
     def engine(self) -> Engine:

@@ -33,6 +33,7 @@ class Wanted(NamedTuple):
 
     view: View  # of which it is a part
     asked: tuple[ChapterStretch, ...]
+    window: int | None = None  # of the model, where it is the conversation's own
 
 
 def wanted(view: View, target: Target, chapters: Sequence[Chapter], size: int) -> Wanted | None:
@@ -55,11 +56,12 @@ async def written_of(author: Author, want: Wanted, focus: str = "", after: View 
     found = list[Written]()
     for asked in want.asked:
         if asked.told:  # which stands in view already
-            found.append(await author.write(asked, ReaderKnows(frame=want.view.frame), focus))
+            found.append(await author.write(asked, ReaderKnows(frame=want.view.frame, window=want.window), focus))
             continue
         new = [chapter.texts for one in found for chapter in one.chapters]
         lines = told.union(line.strip() for texts in new for line in texts[0].splitlines())
-        known = ReaderKnows((*titles, *(texts[-1] for texts in new)), frozenset(lines), want.view.frame, after)
+        told_of = (*titles, *(texts[-1] for texts in new))
+        known = ReaderKnows(told_of, frozenset(lines), want.view.frame, after, want.window)
         found.append(await author.write(asked, known, focus))
     costs = [one.cost for one in found]
     return Written(

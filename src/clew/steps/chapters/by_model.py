@@ -7,6 +7,7 @@ import asyncio
 import re
 from collections import Counter as Tally
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -36,9 +37,11 @@ SLACK = 0.9  # of the window: our count may not be the model's own
 LEAST_ROOM_TO_ASK = 500  # tokens of room without which there is no use in asking
 AUTH = 2  # strikes for a key that is not taken: it will not be the next time
 MANY_TOKENS = 8  # exact tokens: with fewer nobody can be judged by them
+SOME_UNFOUND = 4  # of them, for which a short text is not refused: they are named below it
 UNFOUND_SHARE = 1 / 8  # of them that may stand nowhere: who invents more is not believed in what nobody can check
 SOME_OF_A_KIND, SOME_FIGURES = 3, 8  # names that differ in their numbers alone, and figures of one form
-VAGUE = 1 / 3  # of the exact tokens that code would tell in as many words
+VAGUE = 1 / 3  # of the exact tokens that there are to tell in as many words
+SPEAKS = 1 / 2  # times as often as it has results: such an assistant says what it finds
 
 _NUMBER, _LETTER = re.compile(r"\d+"), re.compile(r"[^\W\d_]")
 
@@ -71,11 +74,12 @@ class ByModel:
     async def write(self, asked: ChapterStretch, known: ReaderKnows = NOTHING_KNOWN, focus: str = "") -> Written:
         """Chapters of a stretch: one, or several if it is longer than the model's window."""
         work = _Work(self, asked, known, focus)
-        left = SLACK * self.model.window - work.counter.text(work.question(asked.size))
+        window = min(self.model.window, known.window or self.model.window)
+        left = SLACK * window - work.counter.text(work.question(asked.size))
         room = int(left / (1 + ANSWER * asked.size / max(1, asked.tokens)))  # its answer has to fit beside each part
         if asked.told and asked.tokens < room:
             await work.ask(questions.Chunk(asked.nodes, "\n\n".join(asked.told), asked.tokens))
-        elif known.after is not None and self._may_follow(known.after, asked):
+        elif known.after is not None and self._may_follow(known.after, asked, window):
             await work.ask_after(known.after)
         elif room < LEAST_ROOM_TO_ASK or asked.told:
             work.faults.append("window too small")
@@ -87,7 +91,7 @@ class ByModel:
                 await work.ask(chunk)
         return work.written()
 
-    def _may_follow(self, after: View, asked: ChapterStretch) -> bool:
+    def _may_follow(self, after: View, asked: ChapterStretch, window: int) -> bool:
         """Whether the request can be gone on with: the model has it in its cache, and in it all that is to be read."""
         if not self.follows:
             return False
@@ -96,7 +100,7 @@ class ByModel:
             return False
         meter = Meter(counter_for(self.model.name))
         whole = meter.frame(after.frame).plus(meter.nodes(after.nodes)).tokens
-        return whole + ANSWER * asked.size <= SLACK * self.model.window
+        return whole + ANSWER * asked.size <= SLACK * window
 
 
 class _Work:
@@ -221,18 +225,31 @@ def _paid(chapter: Chapter, spent: int, price: float | None) -> Chapter:
 
 def is_invented(vouched: Vouched) -> bool:
     """Whether so much stands nowhere that nothing of it is believed."""
-    return vouched.tokens >= MANY_TOKENS and vouched.unfound > UNFOUND_SHARE * vouched.tokens
+    return vouched.unfound >= SOME_UNFOUND and vouched.unfound > UNFOUND_SHARE * vouched.tokens
 
 
 def is_vague(text: str, nodes: Sequence[Node]) -> bool:
-    """Whether a text has far fewer names and figures than code would tell in as many words."""
-    known = _names(summary(nodes, len(text)))
-    return known >= MANY_TOKENS and _names(text) < VAGUE * known
+    """Whether a text has far fewer names and figures than there are to tell in as many words.
+
+    Where the assistant speaks of what it finds these are those that were spoken of, for who tells of a table need not
+    copy it; else what code would tell.
+    """
+    told, known = _names(text), _names(summary(nodes, len(text)))
+    voices = Tally(voice_of(n.item) for n in nodes if n.item.text)
+    if voices["said"] >= SPEAKS * voices["result"]:
+        spoken = _names("\n".join(n.item.text for n in nodes if voice_of(n.item) in ("user", "said")))
+        most = min(_count(spoken), max(_count(known), MANY_TOKENS))
+        return most >= MANY_TOKENS and _count(told & spoken) < VAGUE * most
+    return _count(known) >= MANY_TOKENS and _count(told) < VAGUE * _count(known)
 
 
-def _names(text: str) -> int:
-    """How many names and figures a text has; of those that differ in their numbers alone, a few count."""
-    kinds = Tally(_NUMBER.sub("#", name) for name in {f.text for f in find(text)})
+def _names(text: str) -> AbstractSet[str]:
+    return {fact.text for fact in find(text)}
+
+
+def _count(names: AbstractSet[str]) -> int:
+    """How many names and figures; of those that differ in their numbers alone, a few count."""
+    kinds = Tally(_NUMBER.sub("#", name) for name in names)
     return sum(min(SOME_OF_A_KIND if _LETTER.search(kind) else SOME_FIGURES, n) for kind, n in kinds.items())
 
 

@@ -91,6 +91,7 @@ _HEADING = re.compile(
     r"\s{0,3}(?:#{1,6}\s|\*\*[^*\n]{1,80}\*\*:?\s*$|【|\d{1,2}\.\s[^.\n]{1,60}:?$|[^\n:]{1,60}:\s*$"
     r"|[A-Z][A-Z /()-]{2,60}$)"
 )
+_ASKS = re.compile(rf"(?i){_PERSON}\s{_LITTLE}{_any('asks')}")
 _THE_PERSON = re.compile(r"(?i)\bthe (?:person|customer|client)\b")
 _ASIDE = re.compile(r"[(:]")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s|(?<=。)|\n")
@@ -341,7 +342,7 @@ class Vouching:
 
 def _speaks_for_user(text: str) -> bool:
     """Whether it tells what the user wants, also by the name that the prompt has for them."""
-    return speaks_for_user(_THE_PERSON.sub("the user", text))
+    return speaks_for_user(_THE_PERSON.sub("the user", text)) or _ASKS.search(text) is not None
 
 
 def _by_its_words(line: str) -> str:

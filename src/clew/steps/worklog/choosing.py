@@ -36,8 +36,6 @@ EVEN = 1e-9  # what is hardly worth less than before is worth the same
 STRETCHES = 24  # of time, at most, that have a share each; a stretch has at least MESSAGES of these
 MESSAGES = 4
 ROOM = 300  # characters of a share at least: of a few lines, so that the best of them have it
-ENDS = 1.5  # times the share of others, for the first and the last stretch: what was wanted, and where it is now
-BY_CONTENT = 0.5  # of the room goes to stretches by what their messages have to say, the rest evenly
 MESSAGE_SHARE = 3.0  # times what a message would have if all had the same: some say more than an "ok"
 STEEP = 4  # the power with which a message that had its share gives way
 DIGIT = re.compile(r"\d")
@@ -198,15 +196,7 @@ class _Choice:
             weight = weights[word]
             for n in found:
                 self._new[n] += weight
-        best = [0.0] * count  # of each message: many lines of one say no more than they say
-        for n, line in enumerate(lines):
-            best[self._message[n]] = max(best[self._message[n]], line.voice * self._new[n])
-        every = sum(best) or 1.0
-        self._shares = [size * (1 - BY_CONTENT) / stretches] * stretches
-        for message, says in enumerate(best):
-            self._shares[message * stretches // count] += size * BY_CONTENT * says / every
-        for end in {0, stretches - 1}:
-            self._shares[end] *= ENDS
+        self._stretch_share = size / stretches
         self.chosen, self.used = set[int](), 0.0
 
     def worth(self, n: int) -> float:
@@ -214,8 +204,7 @@ class _Choice:
         line, new, taken = self.lines[n], self._new[n], self.lines[n].cost
         if (needs := line.needs) is not None and needs.at >= 0 and needs.at not in self.chosen:
             new, taken = new + self._new[needs.at], taken + needs.cost
-        stretch = self._stretch[n]
-        crowd = 1 + self._in_stretch[stretch] / self._shares[stretch]
+        crowd = 1 + self._in_stretch[self._stretch[n]] / self._stretch_share
         crowd *= 1 + (self._in_message[self._message[n]] / self._share[n]) ** STEEP
         return float(line.voice * new / crowd / (taken + BASE) ** SOFT)
 

@@ -81,6 +81,8 @@ def _rated(result: Item, asked: str) -> Iterator[ResultLine]:
     shapes = [_NUMERAL.sub("0", line.text) for line in lines]
     count = Counter(shapes)
     common = sum(count[shape] >= RARE for shape in shapes) / max(1, len(lines))
+    having = Counter(word for line in lines for word in set(line.text.lower().split()))
+    repeats = 1 - sum(n == 1 for n in having.values()) / max(1, len(having))  # in prose hardly any, in a log nearly all
     wanted = {word for word in words_of(asked) if len(word) > 3 or DIGIT.search(word)}
     seeks = re.compile("|".join(map(re.escape, sorted(wanted, key=len, reverse=True)))) if wanted else None
     rated = list[ResultLine]()
@@ -93,6 +95,7 @@ def _rated(result: Item, asked: str) -> Iterator[ResultLine]:
         if table and not hits:
             continue
         rare = common * log(len(lines) / count[shape]) if count[shape] < RARE else 0.0
-        rated.append((rare + ASKED * hits**0.5 + min(4, len(_VALUE.findall(line.text))), n, line.text))
+        alone = repeats * sum(having[word] == 1 for word in line.text.lower().split())
+        rated.append((rare + ASKED * hits**0.5 + min(4, len(_VALUE.findall(line.text)) + alone), n, line.text))
     rated.sort(key=lambda one: (-one[0], one[1]))
     yield from rated[: 2 * LINES]

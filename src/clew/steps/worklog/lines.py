@@ -21,18 +21,12 @@ from clew.text.quoting import ASSISTANT, TOOL, code, enclosed, quoted
 
 # How much a line is worth by whose it is: what a person said cannot be found again in the world.
 USER, PASTED = 1.0, 0.5
-FIRST = 1.25  # times as much, for the sentence with which a request begins: mostly what is wanted
 CLOSING, ADVISING, SAYING = 0.65, 0.35, 0.4  # last words of work, of mere talk; what was said on the way
 SETTLED, FAILED, EDITED, DONE = 1.5, 0.9, 0.7, 0.5  # acts: out in the world, what went wrong, on files, all others
 WRITTEN = 0.9  # a sentence that was sent or noted down
 FOUND, PRINTED, READ_AGAIN = 0.7, 0.35, 0.2  # a line of a result; of a command's; of a file, which can be read again
-ANNOUNCING, LEADING = 0.8, 0.3  # times as much, for what is said right before an act: mostly the act tells it
-QUESTION = 0.75  # times what a person says of themselves: what came of it tells it again
+LEADING = 0.5  # times as much, for what is said right before an act: mostly the act tells it
 WISHED = 1.5  # times as much, for how somebody wants things done
-KEPT, ACKNOWLEDGED = (
-    1.2,
-    200,
-)  # times, for what was only acknowledged, in so many characters: it was said to be kept in mind
 REPORTED = 0.5  # by a program
 LOOKED = 0.2  # that something was looked at, without what it showed
 BRIEF = 60  # characters of an answer that says nothing without what it answers
@@ -67,20 +61,15 @@ class Failures:
 class Telling:
     """Puts one request after the other into lines, in their order."""
 
-    def __init__(self, used: UsedLater, root: str, works: bool) -> None:
-        """`works`: something is done there, so that the last words of a request tell what came of it."""
+    def __init__(self, used: UsedLater, root: str) -> None:
         self._used, self._root = used, root
-        self._works, self._closing = works, CLOSING if works else ADVISING
         self._failures = Failures()
         self._messages = count()
         self._when = ""
         self._said: list[LogLine] = []  # what the assistant said last: a short answer needs it
 
-    def lines(self, request: WorkRequest) -> list[LogLine]:
+    def lines(self, request: WorkRequest) -> Iterator[LogLine]:
         """Those of a request."""
-        return list(self._lines(request))
-
-    def _lines(self, request: WorkRequest) -> Iterator[LogLine]:
         if request.missing:
             yield LogLine("note", f"({request.missing:,} messages not shown)", NEEDED, next(self._messages))
         yield from self._asked(request)
@@ -93,7 +82,7 @@ class Telling:
             said = self._paragraph("said", step.say, voice, unread)
             self._said = said or self._said
             if i != last and step.acts and said:
-                said[-1].voice *= LEADING if said[-1].text.endswith((":", "：")) else ANNOUNCING
+                said[-1].voice *= LEADING
             yield from said
             yield from self._done(step, request, changed)
             for note in step.notes:
@@ -109,15 +98,11 @@ class Telling:
         own = set(told_sentences(plain(own_words(request.ask))))
         found = self._paragraph("user", plain(request.ask), USER, pictures + unread)
         pasted = len(request.ask) > PASTE
-        kept = len(request.steps) == 1 and not request.steps[0].acts and len(request.steps[0].text) <= ACKNOWLEDGED
         for line in found:
-            line.voice *= QUESTION if line.text.endswith(_ASKS) else WISHED if kind_of_rule(line.text) else 1
-            line.voice *= KEPT if kept and not line.text.endswith(_ASKS) else 1
+            line.voice *= WISHED if kind_of_rule(line.text) else 1
         for line in found:
             if pasted or (line.text not in own and line is not found[-1]):
                 line.voice = PASTED
-        for line in found[:1]:
-            line.voice *= FIRST
         if self._said and len(found) <= 2 and not request.ask.endswith(_ASKS):
             answered = _answered(request.ask, self._said)
             for line in found[:1]:
@@ -288,5 +273,5 @@ def corrected(lines: Sequence[LogLine]) -> None:
 
 
 CORRECTED: Sequence[Who] = ("user", "said", "sent", "act")
-RARE = 4  # lines with a word: with more of them it names nothing
+RARE = 24  # lines with a word: with more of them it names nothing
 ALIKE = 0.6  # of the rare words of a line, in another about the same

@@ -68,8 +68,7 @@ class Log:
             for part in self.parts:
                 part.requests = newest_requests(part.requests, MESSAGES_TOLD // len(parts))
         looked_at = [n for nodes in parts for n in newest(nodes, ITEMS_READ // len(parts), FOLD_READ // len(parts))]
-        works = any(step.acts for r in every for step in r.steps)
-        telling = Telling(UsedLater(looked_at), self.standing.root, works)
+        telling = Telling(UsedLater(looked_at), self.standing.root)
         for part in self.parts:
             found = [line for request in part.requests for line in telling.lines(request)]
             part.lines = merged(found)
@@ -108,9 +107,12 @@ class Log:
                 found[n].append(one)
                 taken[n] += cost
                 left -= cost
-        for n, (part, chosen) in enumerate(zip(self.parts, found, strict=True)):
+        told = {id(one.line) for chosen in found for one in chosen}
+        for n, (part, chosen) in enumerate(zip(self.parts, found, strict=True)):  # no old value without the new one
+            chosen[:] = [one for one in chosen if one.line.follow is None or id(one.line.follow) in told]
             if not chosen and part.lines and n not in self._written:  # no block is a mere heading
-                chosen.append(Ranked(0.0, min(part.lines, key=lambda line: line.cost / line.voice)))
+                holds = [line for line in part.lines if line.follow is None] or part.lines
+                chosen.append(Ranked(0.0, min(holds, key=lambda line: line.cost / line.voice)))
         return found
 
     def texts(self, size: int) -> list[str]:

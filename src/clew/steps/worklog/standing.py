@@ -216,7 +216,7 @@ class Standing:
         yield REFUSED_HEADING, [quoted(call, ASSISTANT) for call in reversed(self.refusals)]
         held = self.held()
         beside = {rule.later for rule in self.rules.values() if rule.strict > 2}  # they stand there already
-        wanted = [said for said in held if said not in beside and (self.rules[said].strict > 2 or said not in shown)]
+        wanted = [said for said in held if said not in beside]
         often = Tally(
             map(form, self.rules)
         )  # what is said of one thing after the other holds for a request, more likely
