@@ -254,3 +254,15 @@ def test_requests_for_summaries_of_outputs_are_no_conversation(clerk: Clerk, eng
         crew.kickoff()
     assert len(provider.heard) == 3
     assert sum(session.calls for session in run(Sessions(kept).all())) == 2
+
+
+def test_who_has_no_tools_is_shown_no_ids(engine: Engines, clerk: Clerk) -> None:
+    with StrictProvider([Answer("Noted.")], window=WINDOW) as provider:
+        llm = Compaction(engine()).llm(clerk(provider).llm)
+        said_so_far: list[dict[str, str]] = []
+        for n in range(12):
+            said_so_far.append({"role": "user", "content": f"Page {n}: " + " ".join(f"w{n}x{k}" for k in range(300))})
+            said_so_far.append({"role": "assistant", "content": str(llm.call(said_so_far))})
+    sent = said(provider.heard[-1].body)
+    assert "w0x299" not in sent
+    assert not re.search(r"recall [0-9a-f]{10}", sent)

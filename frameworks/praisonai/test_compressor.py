@@ -1,6 +1,7 @@
 """The compressor in the form that PraisonAI's users asked for."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -199,8 +200,8 @@ async def test_a_failing_model_leaves_the_summary_to_code(talk: list[Message], f
     result = await ContextCompressor(llm=llm, seconds=0.05).compress(talk, protect_last_n_tokens=300)
     assert result.faults == (fault,)
     told = result.messages[summaries(result.messages)[0]]["content"]
-    assert told.startswith(f"{HEADING}[work log, ")
-    assert "error E1046" in told
+    assert re.match(rf"{re.escape(HEADING)}\d+ messages; tools called: read \(\d+\); files: \S.*\n\[work log, ", told)
+    assert re.search(r"error E10\d\d", told)
     assert abs(result.tokens_saved - alone.tokens_saved) < 20  # an id may take a token more
 
 

@@ -1,5 +1,6 @@
 """Agents of crewAI whose conversations fit their windows: each at a seat of its own, with tools to look after it."""
 
+from copy import copy
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -86,7 +87,7 @@ class Compaction:
 
     def llm(self, llm: Any, name: str = "agent") -> BaseLLM:
         """The same LLM, with which all that is asked fits its window; without tools to recall what left it."""
-        return fitted(llm, _Seat(self, name).talk)
+        return fitted(llm, _Seat(self, name, has_tools=False).talk)
 
 
 def _agents(crew: crewai.Crew) -> list[Any]:
@@ -98,14 +99,24 @@ def _agents(crew: crewai.Crew) -> list[Any]:
 class _Seat:
     """The place of one agent: the conversations that it is in, one a task."""
 
-    def __init__(self, compaction: Compaction, name: str) -> None:
+    def __init__(self, compaction: Compaction, name: str, has_tools: bool = True) -> None:
         self.compaction = compaction
         self.name = name
+        self.has_tools = has_tools
         self._newest = self._new()
         self._threads: dict[str, Thread] = {}
 
+    @property
+    def _controller(self) -> ContextController:
+        controller = self.compaction.controller
+        if self.has_tools:
+            return controller
+        bare = copy(controller)
+        bare.recall = ""  # no text tells it to, unless its requests have a tool for that
+        return bare
+
     def _new(self) -> Thread:
-        return Thread(self.compaction.controller, scope=self.compaction.scope)
+        return Thread(self._controller, scope=self.compaction.scope)
 
     def talk(self, task: Any, agent: Any) -> Thread:
         """The conversation in which a model is asked; without an agent it is not one of its loop."""
@@ -121,6 +132,7 @@ class _Seat:
         # A task that was delegated is not the one that the crew is at.
         parent = self.compaction.talks.get(get_current_task_id() or "")
         thread = parent.child(self.name) if parent and parent.last else self._new()
+        thread.controller = self._controller
         self.compaction.talks[task] = self._threads[task] = thread
         if len(self._threads) > TALKS:
             del self._threads[next(iter(self._threads))]

@@ -112,7 +112,7 @@ class Context(ContextManager):  # type: ignore[misc]
         super().__init__(model, config, session or "")
         self.engine = engine_at(engine)
         # PraisonAI runs tools that are functions of its agent: they are offered in `tools`, not in a request.
-        controller = ContextController(self.engine, when=when, how=how, offer=False, recall=RECALL)
+        controller = ContextController(self.engine, when=when, how=how, offer=False)
         self.conversation = Conversation(Thread(controller, session, scope=scope), sessions)
         self._sent: list[ChatMessage] = []  # what was last given back
         self._name = uuid4().hex[:8]
@@ -122,6 +122,7 @@ class Context(ContextManager):  # type: ignore[misc]
     def tools(self) -> list[Callable[..., str]]:
         """Functions for the agent's own list of tools."""
         controller = self.conversation.thread.controller
+        controller.recall = RECALL  # who never takes them has them not, and is told of none
         return [
             _function(tool, self._answer) for tool in offered(controller.method, False, controller.when, controller.how)
         ]
