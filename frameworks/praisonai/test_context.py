@@ -11,7 +11,7 @@ from praisonaiagents.config.feature_configs import OutputConfig
 from praisonaiagents.session.store import DefaultSessionStore
 
 from clew import Budget, Engine, Sessions, SQLite, run
-from clew.adapters.praisonai import Context
+from clew.adapters.praisonai import ClewContext
 from clew.engine.settings import Settings
 from clew.steps.chapters.by_model import ByModel
 from clew.testing import Answer, Call, ScriptedModel, StrictProvider, write_chapter
@@ -36,12 +36,12 @@ def answers(count: int) -> list[Answer]:
     return [Answer(f"Noted {n}. " + f"reply {n} " * 60) for n in range(count)]
 
 
-def kept(tmp_path: Path, **more: Any) -> Context:
+def kept(tmp_path: Path, **more: Any) -> ClewContext:
     engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=WINDOW), Settings(**more.pop("engine", {})))
-    return Context(engine, session="work", **more)
+    return ClewContext(engine, session="work", **more)
 
 
-def agent(context: Context, *tools: Any, **more: Any) -> Agent:
+def agent(context: ClewContext, *tools: Any, **more: Any) -> Agent:
     given = {"output": "silent", **more}
     return Agent(name="noter", instructions="You take notes.", context=context, tools=[*tools, *context.tools], **given)
 

@@ -10,6 +10,7 @@ from clew.agent.control import ContextController
 from clew.agent.control.controller import TOOL_CHARACTERS, framed
 from clew.catalog import Model
 from clew.config import Config, engine
+from clew.config.places import here
 from clew.core.bridge import Lock, cross
 from clew.core.caches import Recent
 from clew.core.items import Scope
@@ -48,10 +49,17 @@ class PluginConversations:
     """Answers what a plugin asks, each question a JSON object that names its session."""
 
     def __init__(
-        self, client: str, engine: Engine, windows: dict[str, int], scope: Scope = "default", is_own: bool = False
+        self,
+        client: str,
+        engine: Engine,
+        windows: dict[str, int],
+        scope: Scope = "default",
+        is_own: bool = False,
+        is_served: bool = False,
     ) -> None:
         self._client, self._form = client, FORMS[client]
         self._is_own = is_own  # its user wants its own model to write what stands in for old messages
+        self._is_served = is_served  # what it sends goes through the gateway, which answers its compactions
         self._engine = engine
         self._windows = windows  # that the client told, by model: the engine's budgets are of these
         self._scope = scope
@@ -149,6 +157,8 @@ class PluginConversations:
 
         `own`: its own model is to sum them up. `skip`: why nothing is done ahead of time.
         """
+        if self._is_served:
+            return {"messages": None}
         if self._is_own:
             return {"own": True}
         if asked.get("ahead"):
@@ -274,7 +284,10 @@ def conversations(client: str, config: Config, store: SQLStore, scope: Scope) ->
 
     # By default code writes: where a client's own model does, that is paid, and takes its time.
     is_own = config.summary.model == "own" and config.sources.get("summary.model", "default") != "default"
-    return PluginConversations(client, engine(config, store, budget, method="auto"), windows, scope, is_own)
+    gateways = [f"http://{host}:{config.gateway.port}" for host in ("127.0.0.1", "localhost", "[::1]")]
+    is_served = here().env.get("ANTHROPIC_BASE_URL", "").rstrip("/") in gateways
+    made = engine(config, store, budget, method="auto")
+    return PluginConversations(client, made, windows, scope, is_own, is_served)
 
 
 def _as_it_is(message: TranscriptMessage) -> TranscriptMessage:
