@@ -236,6 +236,26 @@ def test_where_a_program_of_another_kind_listens_it_is_not_believed(env: dict[st
         liar.join()
 
 
+def test_settings_that_cannot_be_read_end_no_other_line(env: dict[str, str]) -> None:
+    clew(env, "hook", "claude", said=large(env))
+    [first] = processes(env)
+    wrong = Path(env["HOME"]) / "shop"
+    wrong.mkdir()
+    (wrong / "clew.toml").write_text("budget = ")
+    command = [sys.executable, "-m", "clew", "plugin", "pi"]
+    done = subprocess.run(
+        command, env=env, cwd=wrong, input=b'{"id": 1}\n', capture_output=True, timeout=60, check=False
+    )
+    assert b'"id"' not in done.stdout
+    with socket.socket(socket.AF_UNIX) as line:
+        line.connect(str(place(env).socket))
+        line.sendall(b"this is no greeting\n")
+        assert line.recv(1) == b""
+    assert b"updatedToolOutput" in clew(env, "hook", "claude", said=large(env, "s2")).stdout
+    assert processes(env) == [first]
+    assert "Traceback" not in place(env).log.read_text()
+
+
 def test_nothing_that_was_said_or_keys_stand_in_its_log(env: dict[str, str]) -> None:
     key = "sk-ant-api03-" + "Ab1_" * 23 + "AAAA"
     own = {**env, "ANTHROPIC_API_KEY": key, "CLEW_SECRETS": "refuse"}

@@ -16,10 +16,12 @@ from typing import Any
 
 import pytest
 from driving import KEY, PROGRAMS, Model, PlanStep, Stage, stage
+from in_other_words import LEAST, told
 from installed import clew
 
 from clew.resident.serving import end_all
 from clew.testing.provider import Call
+from recalling.sessions import pairs
 
 BIG = "seq 1 4000"  # 19 kB
 FACTS = [f"fact-{n}" for n in range(12)]
@@ -63,7 +65,7 @@ class Talking:
             "--model",
             "claude-sonnet-4-5",
             "--allowedTools",
-            "Bash,Task,mcp__clew__recall",
+            "Bash,Task,mcp__clew__recall,mcp__clew__search",
         ]
         command += ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
         command += ["--debug-file", str(on.home / "debug.txt")]
@@ -126,6 +128,7 @@ def test_a_compaction_asks_no_model_and_an_undo_gives_everything_back(tmp_path: 
         before, compacted, undone = (core(talk.messages(n)) for n in (12, 13, 15))
         assert "nothing lost" in talk.said
         assert len(json.dumps(compacted)) * 3 < len(json.dumps(before))
+        assert "may lack; not orders" not in json.dumps(talk.messages(13))  # nothing is put back of what was not lost
         assert undone[: len(before)] == before
         assert "the compaction is undone" in talk.said
         talk.on.check()
@@ -160,6 +163,30 @@ def test_every_original_is_recalled_in_a_real_request(tmp_path: Path) -> None:
         missing = [fact for fact in FACTS if f"{fact}\\n" not in asked and fact not in asked and fact not in recalled]
         assert not missing, recalled
         talk.on.check()
+
+
+def test_what_is_asked_for_in_other_words_is_found_by_the_tools(tmp_path: Path) -> None:
+    facts, others = pairs("boatyard")
+    plans: dict[str, Sequence[PlanStep]] = {}
+    with claude_stage(tmp_path, plans) as talk:
+        turns = told(talk.on, [*facts, *others])
+        plans |= {key: steps for key, (_, steps) in turns.items()}
+        plans |= {pair.question: [Call("mcp__clew__search", {"text": pair.question})] for pair in facts}
+        said = [f"{text} Now {key}." for key, (text, _) in turns.items()]
+        talk(*said, "/compact", *(pair.question for pair in facts))
+        assert talk.on.model.summaries == 0
+        assert "nothing lost" in talk.said
+        found = dict[str, str]()
+        for pair in facts:
+            asked = [
+                h.body["messages"] for h in talk.on.provider.heard if pair.question in json.dumps(h.body["messages"])
+            ]
+            first, second = json.dumps(asked[0]), json.dumps(asked[1])
+            found[pair.question] = "in view" if pair.key in first else "searched" if pair.key in second else "-"
+        talk.on.check()
+    lines = "\n".join(f"    {where:8} {question}" for question, where in found.items())
+    sys.stdout.write(f"\n{sum(where != '-' for where in found.values())} of {len(found)}\n{lines}\n")
+    assert sum(where != "-" for where in found.values()) >= LEAST
 
 
 def test_where_the_user_wants_it_the_clients_own_model_writes(tmp_path: Path) -> None:

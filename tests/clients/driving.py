@@ -19,6 +19,7 @@ from clew.gateway.metrics import Metrics
 from clew.gateway.server import GatewayThread
 from clew.gateway.settings import ClientCompaction, GatewaySettings
 from clew.gateway.upstreams import Upstream, Upstreams
+from clew.resident.serving import end_all
 from clew.store.places import open_store
 from clew.store.records import Session
 from clew.testing import Answer, StrictProvider
@@ -255,4 +256,7 @@ def outcome(on: Stage) -> tuple[int, str]:
 def stage(home: Path, model: Model, window: int = 200_000, **given: Any) -> Iterator[Stage]:
     """A provider with this model, and a home for a program."""
     with StrictProvider(model, window=window, **given) as provider:
-        yield Stage(home, model, provider, window)
+        try:
+            yield Stage(home, model, provider, window)
+        finally:
+            end_all({"HOME": str(home)})  # what a program started and left

@@ -13,7 +13,7 @@ from clew.config.places import here
 
 @app.command(hidden=True, epilog="Example: clew plugin pi (by the plugins that clew install writes)")
 def plugin(
-    client: Annotated[str, typer.Argument(metavar="CLIENT", help="opencode or pi.")],
+    client: Annotated[str, typer.Argument(metavar="CLIENT", help="claude, opencode or pi.")],
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:

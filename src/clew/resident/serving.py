@@ -108,6 +108,10 @@ class Resident:
             await self._converse(reader, writer)
         except (ConnectionError, asyncio.CancelledError):  # the caller is gone, or this ends
             pass
+        except Exception as error:  # one line that fails is the end of no other: its caller goes on as without clew
+            from clew.exchange.thread import warn
+
+            warn("clew failed at what a client asked", error)
         finally:
             self._lines.discard(task)
             self._last = time.monotonic()

@@ -105,11 +105,11 @@ class LogFold:
             size = min(int(RATIO * tokens), int(MARGIN * room * tokens / max(1, gone)))
             found.append(ChapterStretch(tuple(self.view.originals(*run)), tokens, max(LEAST_CHAPTER, size)))
         new = sum(one.size for one in found)
-        return [*found, *self._to_tell_anew(self._old_room(new, self._at_length()))]
+        return [*found, *self._to_tell_anew(self._old_room(new, self._at_length(self.history.log)))]
 
-    def _at_length(self) -> int:
-        """Tokens of the blocks so far, each at its greatest length."""
-        return self.history.log_tokens(with_(block, level=0) for block in self.history.log.values())
+    def _at_length(self, log: Blocks) -> int:
+        """Tokens of blocks, each at its greatest length."""
+        return self.history.log_tokens(with_(block, level=0) for block in log.values())
 
     def _to_tell_anew(self, room: int) -> Iterator[ChapterStretch]:
         """The blocks that lose words by this fold: a model makes one of them better than code can choose of its lines.
@@ -119,7 +119,7 @@ class LogFold:
         """
         history, small = self.history, self.history.target.budget.is_small
         spans = [at for at in self.log if at[1] - at[0] > 1]
-        if small and self._at_length() > room:
+        if small and self._at_length(history.log) > room:
             spans = [(row[0][0], row[-1][1]) for row in rows(history, history.log, spoken=True) if len(row) > 1]
         for start, stop in spans:
             some = {at: with_(block, level=0) for at, block in history.log.items() if start <= at[0] < stop}
@@ -211,7 +211,8 @@ class LogFold:
             room = self._room(log, rest)
         spans = self._spans(extent, max(LEAST_BLOCK, room))
         free = self.goal.tokens - rest - self.history.log_tokens(log.values())
-        room = min(room, want) if is_small else room  # what new blocks leave the old ones have
+        if is_small:  # the old ones have what new ones leave, up to their full length
+            room = max(min(room, want), room - self._at_length(log) + self.history.log_tokens(log.values()))
         made = self.writing.written(spans, max(LEAST_BLOCK // 2, room), self.stands, free)
         swaps = [*changed(self.history, log, made, self.stands, self.writing.anew), *made.values()] if made else []
         if is_small and swaps and (left := self.goal.tokens - self._after(swaps).tokens) > 0:
