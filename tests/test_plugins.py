@@ -246,6 +246,15 @@ async def test_after_a_turn_that_pi_splits_every_id_that_is_named_brings_its_ori
 
 
 @pytest.mark.parametrize("client", HISTORIES)
+async def test_where_its_user_wants_that_a_client_has_its_own_model_write(client: str, log: SQLite) -> None:
+    talk = PluginConversations(client, Engine(log, Budget(window=100_000), Settings()), {}, is_own=True)
+    told = await talk.answer(asking("summary", messages=HISTORIES[client](4), window=100_000))
+    assert told == {"text": None}
+    assert await log.session("default", f"{client}-ses_1")  # and all of it is in the log
+    await log.close()
+
+
+@pytest.mark.parametrize("client", HISTORIES)
 async def test_the_newest_answer_which_no_view_has_had_is_in_the_summary_and_in_the_log(
     client: str, log: SQLite
 ) -> None:
