@@ -128,7 +128,18 @@ def test_answers(format: Format) -> None:
     if format.NAME not in SPOKEN:
         with pytest.raises(BadRequest, match="are not read here"):
             format.answer()
+        with pytest.raises(BadRequest, match="are not given here"):
+            format.said("Hello.", "some-model", 7, 2)
         return
+    whole = format.said("Hello.", "some-model", 7, 2)
+    for told in ([whole], [event for _, event in format.events(whole)]):
+        answer = format.answer()
+        for event in told:
+            answer.add(event)
+        spoken = answer.spoken()
+        assert (spoken.text, spoken.stop) == ("Hello.", "end")
+        assert spoken.usage is not None
+        assert spoken.usage[format.usage_keys[0]] == 7
     assert format.answer().spoken().stop == "cut"  # nothing came
     assert format.joined(lambda name: name == "recall").end(muted=False) == b""
     assert format.usage_keys

@@ -1,7 +1,7 @@
 """One compaction: which of the oldest groups become blocks of the log, and which blocks get fewer words."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace as with_
 from itertools import accumulate
 from typing import NamedTuple
@@ -214,8 +214,13 @@ class LogFold:
         if is_small:  # the old ones have what new ones leave, up to their full length
             room = max(min(room, want), room - self._at_length(log) + self.history.log_tokens(log.values()))
         made = self.writing.written(spans, max(LEAST_BLOCK // 2, room), self.stands, free)
-        swaps = [*changed(self.history, log, made, self.stands, self.writing.anew), *made.values()] if made else []
-        if is_small and swaps and (left := self.goal.tokens - self._after(swaps).tokens) > 0:
+        return self._with_left(log, made) if made else []
+
+    def _with_left(self, log: Blocks, made: Mapping[Stretch, Swap]) -> list[Swap]:
+        """The swaps of old and new blocks; in a small room the old ones have what is left over."""
+        swaps = [*changed(self.history, log, made, self.stands, self.writing.anew), *made.values()]
+        left = self.goal.tokens - self._after(swaps).tokens
+        if log and left > 0 and self.history.target.budget.is_small:
             log = self._raised(log, left)
             swaps = [*changed(self.history, log, made, self.stands, self.writing.anew), *made.values()]
         return swaps
@@ -237,7 +242,7 @@ class LogFold:
         stands = min(self.stands, self.history.rules_size)
         made = self.writing.written(spans, LEAST_BLOCK // 2, stands, 0, brief=True) if spans else {}
         log = lowered(self.history, self.log, 0, self.most, -1 if made else max(self.old, default=-1))
-        return [*changed(self.history, log, made, self.stands, self.writing.anew), *made.values()]
+        return self._with_left(log, made)
 
     def _spans(self, extent: int, room: int) -> list[Stretch]:
         """So many groups as blocks: each ends before a request once it is long enough, or inside a long one."""
