@@ -18,7 +18,9 @@ from typing import Any
 import pytest
 
 from clew import Budget, Engine, SQLite
+from clew.clients.voices import typed
 from clew.config import load
+from clew.core.items import Item
 from clew.engine.settings import Settings
 from clew.errors import BadRequest, NotFound
 from clew.hooks.crush import told_before_tool
@@ -472,6 +474,13 @@ async def test_what_goes_through_the_gateway_is_compacted_there(
         assert (told["messages"] is None) == is_served
         await talk.close()
     await log.close()
+
+
+def test_what_the_mod_says_for_the_user_is_not_taken_for_their_words() -> None:
+    [line] = re.findall(
+        r'GOES_ON = "(.*)"', (Path(opencode_client.__file__).parents[2] / "data/plugins/claude.js").read_text()
+    )
+    assert not typed(Item("text", "user", line))
 
 
 async def test_a_second_compaction_folds_what_the_first_left(log: SQLite) -> None:
