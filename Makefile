@@ -45,7 +45,7 @@ test-python:  ## The tests on another Python, beside: make test-python PYTHON=py
 	@$(MAKE) --no-print-directory test VENV=.venv-$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
 $(FRAMEWORKS): %: frameworks/%/.venv/ready
-	frameworks/$@/.venv/bin/python -m pytest -c frameworks/pytest.ini --rootdir . frameworks/$@ frameworks/test_own.py frameworks/test_recalled.py frameworks/test_docs.py frameworks/test_recipes.py
+	frameworks/$@/.venv/bin/python -m pytest -c frameworks/pytest.ini --rootdir . frameworks/$@ frameworks/test_own.py frameworks/test_names.py frameworks/test_recalled.py frameworks/test_docs.py frameworks/test_recipes.py
 
 test-batch: .venv-batch/ready  ## Archives through DuckDB and, at RAY=ADDRESS, a Ray cluster; runs that are killed. Minutes; 900 MB.
 	$(if $(RAY),RAY=$(RAY)) .venv-batch/bin/python -m pytest tests/archives/engines.py

@@ -349,7 +349,7 @@ async def test_chapters_are_written_once_and_get_shorter_with_age() -> None:
         edit.evidence["log"] for edit in view.edits if "log" in edit.evidence and edit.evidence["log"].get("author")
     ]
     assert len(blocks) >= 4
-    assert min(len(set(block["texts"])) for block in blocks) >= 2, "a line, a few, and all of it, where these differ"
+    assert max(len(set(block["texts"])) for block in blocks) >= 3, "a line, a few, and all of it, where these differ"
     assert {block["level"] for block in blocks} >= {0, 1}
     trace = await run.store.load("default", view.branch)
     lines = {line for chapter in trace.chapters for text in chapter.texts for line in text.splitlines()}

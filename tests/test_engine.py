@@ -16,6 +16,7 @@ from amounts import cases
 from clew import Budget, Conflict, Engine, Item, Pipeline, Request, SQLite, View, events, wire
 from clew.core.bridge import begin
 from clew.core.view import Swap
+from clew.engine.append import Addition
 from clew.engine.settings import Settings
 from clew.steps import default
 from clew.store.sql import SQLStore
@@ -341,3 +342,24 @@ async def test_with_other_tools_nothing_is_expected_from_the_cache(store: SQLSto
         said += [{"role": "assistant", "content": "ok"}, {"role": "user", "content": "go on"}]
     first, second, third = await store.calls("default", view.branch)
     assert (first.cached, second.cached, third.cached) == (0, first.predicted, 0)
+
+
+async def test_a_conversation_in_which_nothing_was_said_cannot_be_looked_at(store: SQLStore) -> None:
+    with pytest.raises(clew.NotFound, match="conversation work is empty: send a user message first"):
+        await Engine(store).open(Addition({"model": "gpt-4o", "messages": []}, "work"))
+
+
+async def test_a_result_that_comes_after_its_call_was_given_up_takes_that_back(store: SQLStore) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+    said: list[dict[str, Any]] = [{"role": "user", "content": "Read."}]
+    said += [{"role": "assistant", "content": None, "tool_calls": [call]}, {"role": "user", "content": "Well?"}]
+    engine = Engine(store)
+
+    def sent(view: View) -> str:
+        return json.dumps(clew.body(view)["messages"])
+
+    assert "no result" in sent(await engine.prepare(Request({"model": "gpt-4o", "messages": list(said)}, session="w")))
+    said.append({"role": "tool", "tool_call_id": "c1", "content": "It is there."})
+    whole = sent(await engine.prepare(Request({"model": "gpt-4o", "messages": said}, session="w")))
+    assert "no result" not in whole
+    assert "It is there." in whole

@@ -140,6 +140,7 @@ async def test_what_is_quoted_nowhere_in_view_any_more_is_to_be_quoted_again() -
     assert pins.hidden(view, Trace("a branch", pinned=pinned, quoted=quote)) == []
     assert pins.hidden(view, Trace("a branch", pinned=pinned, quoted={"gone": whole.nodes[0].id})) == [*pinned]
     assert pins.hidden(whole, Trace("a branch", pinned=pinned)) == []
+    assert pins.hidden(view, Trace("a branch", pinned=frozenset({"what the client dropped"}))) == []
 
 
 async def test_while_nothing_is_compacted_each_request_goes_on_where_the_last_one_ended(store: SQLStore) -> None:

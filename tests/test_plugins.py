@@ -18,12 +18,15 @@ from typing import Any
 import pytest
 
 from clew import Budget, Engine, SQLite
+from clew.clients.voices import typed
+from clew.config import load
+from clew.core.items import Item
 from clew.engine.settings import Settings
 from clew.errors import BadRequest, NotFound
 from clew.hooks.crush import told_before_tool
 from clew.installing.clients import opencode as opencode_client
 from clew.installing.clients import pi as pi_client
-from clew.plugins.conversations import PluginConversations
+from clew.plugins.conversations import PluginConversations, conversations
 from clew.plugins.crush import CrushServer, continued
 from clew.plugins.lines import converse
 from clew.store.sql import SQLStore
@@ -245,6 +248,15 @@ async def test_after_a_turn_that_pi_splits_every_id_that_is_named_brings_its_ori
 
 
 @pytest.mark.parametrize("client", HISTORIES)
+async def test_where_its_user_wants_that_a_client_has_its_own_model_write(client: str, log: SQLite) -> None:
+    talk = PluginConversations(client, Engine(log, Budget(window=100_000), Settings()), {}, is_own=True)
+    told = await talk.answer(asking("summary", messages=HISTORIES[client](4), window=100_000))
+    assert told == {"text": None}
+    assert await log.session("default", f"{client}-ses_1")  # and all of it is in the log
+    await log.close()
+
+
+@pytest.mark.parametrize("client", HISTORIES)
 async def test_the_newest_answer_which_no_view_has_had_is_in_the_summary_and_in_the_log(
     client: str, log: SQLite
 ) -> None:
@@ -449,6 +461,26 @@ async def test_what_is_short_is_not_compacted_and_nothing_is_done_ahead(log: SQL
     assert (await talk.answer(asking("compact", messages=claude_history(20), ahead=True)))["skip"]
     assert (await talk.answer(asking("compact", messages=[])))["messages"] is None
     await log.close()
+
+
+async def test_what_goes_through_the_gateway_is_compacted_there(
+    log: SQLite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    config = load({"HOME": str(tmp_path)}, tmp_path)
+    for url, is_served in ((f"http://127.0.0.1:{config.gateway.port}", True), ("http://127.0.0.1:9", False)):
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
+        talk = conversations("claude", config, log, "default")
+        told = await talk.answer(asking("compact", messages=claude_history(20), window=100_000))
+        assert (told["messages"] is None) == is_served
+        await talk.close()
+    await log.close()
+
+
+def test_what_the_mod_says_for_the_user_is_not_taken_for_their_words() -> None:
+    [line] = re.findall(
+        r'GOES_ON = "(.*)"', (Path(opencode_client.__file__).parents[2] / "data/plugins/claude.js").read_text()
+    )
+    assert not typed(Item("text", "user", line))
 
 
 async def test_a_second_compaction_folds_what_the_first_left(log: SQLite) -> None:

@@ -373,6 +373,18 @@ def test_bare_digits_are_a_secret_only_where_any_value_is() -> None:
     assert not could_be_said_bare("123456789", "mixed", plain=False)
 
 
+def test_a_bare_value_is_long_enough_for_what_it_is_made_of() -> None:
+    """What is random is one even where it reads like code; words of letters alone have to be longest."""
+
+    def is_one(value: str) -> bool:
+        return could_be_said_bare(value, "any", plain=False)
+
+    assert is_one("ab1.cd2ef3gh4")
+    assert [is_one(value) for value in ("p@s", "p@ss", "@@@@")] == [False, True, False]
+    assert [is_one(value) for value in ("tea12", "teas12", "user12x")] == [False, True, False]
+    assert [is_one(value) for value in ("correcthors", "correcthorse", "CorrectHorse")] == [False, True, False]
+
+
 @pytest.mark.parametrize("text", HARMLESS)
 def test_look_alikes_in_disguise_are_left_alone(text: str) -> None:
     for hidden in (

@@ -8,7 +8,7 @@ from crewai import LLM, Agent
 from crewai.tools import tool
 
 from clew import Budget, Engine, SQLite, run
-from clew.adapters.crewai import Compaction, Crew, Task
+from clew.adapters.crewai import ClewCrewCompaction, Crew, Task
 from clew.testing import Answer, Call, StrictProvider
 
 WINDOW = 8_000
@@ -45,7 +45,7 @@ def main(folder: Path) -> None:
 
         # What clew adds: a strategy for what tasks tell each other, and windows that are never too small.
         crew = Crew(agents=[auditor, writer], tasks=[audit, letter], context_strategy="summarized")
-        Compaction(Engine(store, Budget(window=WINDOW, reserve=500))).attach(crew)
+        ClewCrewCompaction(Engine(store, Budget(window=WINDOW, reserve=500))).attach(crew)
         result = crew.kickoff()
 
     sent = [heard.spent.input for heard in provider.heard]

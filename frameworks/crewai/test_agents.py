@@ -12,7 +12,7 @@ from crewai.tools import BaseTool
 
 from clew import Engine, Sessions, run
 from clew.adapters import crewai as adapted
-from clew.adapters.crewai import Compaction, hosted
+from clew.adapters.crewai import ClewCrewCompaction, hosted
 from clew.steps.chapters.by_model import ByModel
 from clew.testing import Answer, Call, StrictProvider
 
@@ -46,7 +46,7 @@ def test_it_grows_past_its_window_and_forgets_nothing(clerk: Clerk, read_page: B
     kept = engine()
     with StrictProvider(reading(10), window=WINDOW) as provider:
         crew = crew_of(clerk(provider, tools=[read_page]))
-        Compaction(kept).attach(crew)
+        ClewCrewCompaction(kept).attach(crew)
         result = crew.kickoff()
     assert result.raw == "All is well."
     assert len(provider.heard) == 11  # none was refused, none was spent on a summary
@@ -71,7 +71,7 @@ def test_the_agent_recalls_by_tools_of_its_own(clerk: Clerk, read_page: BaseTool
 
     with StrictProvider(reading(5, recall), window=WINDOW) as provider:
         crew = crew_of(clerk(provider, tools=[read_page]))
-        Compaction(engine()).attach(crew)
+        ClewCrewCompaction(engine()).attach(crew)
         assert crew.kickoff().raw == "Recalled."
     assert "w3x299" in provider.heard[-1].body["messages"][-1]["content"]
 
@@ -82,7 +82,7 @@ def test_an_oversized_result_becomes_a_preview_that_can_be_recalled(
     kept = engine()
     with StrictProvider(reading(1, words=60_000), window=WINDOW) as provider:
         crew = crew_of(clerk(provider, tools=[read_page]))
-        Compaction(kept).attach(crew)
+        ClewCrewCompaction(kept).attach(crew)
         assert crew.kickoff().raw == "All is well."
     assert len(provider.heard) == 2
     result = provider.heard[1].body["messages"][-1]
@@ -103,7 +103,7 @@ def test_parallel_calls_stay_with_their_results(clerk: Clerk, read_page: BaseToo
 
     with StrictProvider(three_at_once, window=WINDOW) as provider:  # which refuses a call without its result
         crew = crew_of(clerk(provider, tools=[read_page]))
-        Compaction(engine()).attach(crew)
+        ClewCrewCompaction(engine()).attach(crew)
         assert crew.kickoff().raw == "All is well."
     assert len(provider.heard) == 4
     assert len(provider.heard[-1].body["messages"]) < 2 + 3 * 4
@@ -127,7 +127,7 @@ def test_a_model_that_writes_no_notes_costs_nothing(
         writer = ByModel(hosted(clerk(broken).llm), seconds=most)
         kept = engine(author=writer, patience=most)
         crew = crew_of(clerk(provider, tools=[read_page]))
-        Compaction(kept).attach(crew)
+        ClewCrewCompaction(kept).attach(crew)
         assert crew.kickoff().raw == "All is well."
     assert broken.heard
     assert len(provider.heard) == 6
@@ -146,7 +146,7 @@ def test_the_agent_decides_and_its_new_session_begins_with_its_summary(
 
     with StrictProvider(reading(2, begin), window=WINDOW) as provider:
         crew = crew_of(clerk(provider, tools=[read_page]))
-        Compaction(kept, method="llm", when="60%").attach(crew)
+        ClewCrewCompaction(kept, method="llm", when="60%").attach(crew)
         result = crew.kickoff()
     assert result.raw == "All is well."
     tools = {tool["function"]["name"]: tool["function"] for tool in provider.heard[0].body["tools"]}
@@ -166,13 +166,13 @@ def test_after_a_restart_a_conversation_goes_on_where_it_was(
 ) -> None:
     with StrictProvider(reading(5), window=WINDOW) as provider:
         agent = clerk(provider, tools=[read_page])
-        Compaction(engine()).attach(agent)
+        ClewCrewCompaction(engine()).attach(agent)
         first = agent.kickoff("Audit the books.")
     said_so_far = [message for message in first.messages if message["role"] != "system"]
     sent = provider.heard[-1].body
     with StrictProvider(reading(2), window=WINDOW) as provider:  # a new agent, a new engine, the same store
         agent = clerk(provider, tools=[read_page])
-        Compaction(engine()).attach(agent)
+        ClewCrewCompaction(engine()).attach(agent)
         agent.kickoff([*said_so_far, {"role": "user", "content": "And the last two?"}])
     resumed = provider.heard[0].body
     assert resumed["messages"][1:3] == sent["messages"][1:3]  # the same stand-in, not made anew
@@ -205,7 +205,7 @@ def test_what_is_delegated_hangs_under_who_delegates(
         else:
             task.agent = boss
             crew = Crew(agents=[boss, helper], tasks=[task])
-        Compaction(kept).attach(crew)
+        ClewCrewCompaction(kept).attach(crew)
         assert crew.kickoff().raw == "All is well."
     listed = run(Sessions(kept).all())
     children = [session for session in listed if session.cause == "subagent"]
@@ -216,7 +216,7 @@ def test_what_is_delegated_hangs_under_who_delegates(
 async def test_agents_on_a_loop_of_their_own(clerk: Clerk, read_page: BaseTool, engine: Engines) -> None:
     with StrictProvider(reading(5), window=WINDOW) as provider:
         crew = crew_of(clerk(provider, tools=[read_page]))
-        Compaction(engine()).attach(crew)
+        ClewCrewCompaction(engine()).attach(crew)
         beats = 0
 
         async def beat() -> None:
@@ -235,7 +235,7 @@ async def test_agents_on_a_loop_of_their_own(clerk: Clerk, read_page: BaseTool, 
 
 def test_an_llm_of_its_own_can_be_asked_directly_and_async(clerk: Clerk, engine: Engines) -> None:
     with StrictProvider([Answer("Yes.")], window=WINDOW) as provider:
-        llm = Compaction(engine()).llm(clerk(provider).llm)
+        llm = ClewCrewCompaction(engine()).llm(clerk(provider).llm)
         talk = [{"role": role, "content": f"{n} " * 600} for n in range(12) for role in ("user", "assistant")]
         assert llm.call("Is it?") == "Yes."
         assert asyncio.run(llm.acall([*talk, {"role": "user", "content": "Is it?"}])) == "Yes."
@@ -250,7 +250,7 @@ def test_requests_for_summaries_of_outputs_are_no_conversation(clerk: Clerk, eng
         agent = clerk(provider)
         tasks = [adapted.Task(description=f"Do {n}.", expected_output="All.", agent=agent) for n in range(2)]
         crew = adapted.Crew(agents=[agent], tasks=tasks, context_strategy="summarized")
-        Compaction(kept).attach(crew)
+        ClewCrewCompaction(kept).attach(crew)
         crew.kickoff()
     assert len(provider.heard) == 3
     assert sum(session.calls for session in run(Sessions(kept).all())) == 2
@@ -258,7 +258,7 @@ def test_requests_for_summaries_of_outputs_are_no_conversation(clerk: Clerk, eng
 
 def test_who_has_no_tools_is_shown_no_ids(engine: Engines, clerk: Clerk) -> None:
     with StrictProvider([Answer("Noted.")], window=WINDOW) as provider:
-        llm = Compaction(engine()).llm(clerk(provider).llm)
+        llm = ClewCrewCompaction(engine()).llm(clerk(provider).llm)
         said_so_far: list[dict[str, str]] = []
         for n in range(12):
             said_so_far.append({"role": "user", "content": f"Page {n}: " + " ".join(f"w{n}x{k}" for k in range(300))})

@@ -10,7 +10,7 @@ from crewai import Agent, Crew, Process, Task
 from crewai.tools import BaseTool
 
 from clew import Engine, SecretFound, run
-from clew.adapters.crewai import Compaction
+from clew.adapters.crewai import ClewCrewCompaction
 from clew.testing import Answer, Call, StrictProvider
 
 WINDOW = 8_000
@@ -39,7 +39,7 @@ def test_whatever_is_wrong_with_clew_the_crew_goes_on(
     kept = engine()
     with StrictProvider(reading(3)) as provider:
         crew = crew_of(clerk(provider, tools=[read_page]))
-        Compaction(kept).attach(crew)
+        ClewCrewCompaction(kept).attach(crew)
         run(kept.store.close())
         assert crew.kickoff().raw == "All is well."
     assert len(provider.heard[-1].body["messages"]) == 2 + 3 * 2
@@ -51,11 +51,11 @@ def test_what_holds_a_secret_is_not_sent_where_the_policy_is_to_refuse_it(clerk:
     with StrictProvider([Answer("All is well.")]) as provider:
         crew = crew_of(clerk(provider))
         crew.tasks[0].description += f" The key is {SECRET}."
-        Compaction(engine(secrets="refuse")).attach(crew)
+        ClewCrewCompaction(engine(secrets="refuse")).attach(crew)
         with pytest.raises(SecretFound):
             crew.kickoff()
         assert provider.heard == []
-        Compaction(engine(secrets="redact")).attach(crew)
+        ClewCrewCompaction(engine(secrets="redact")).attach(crew)
         assert crew.kickoff().raw == "All is well."
     assert SECRET in said(provider.heard[0].body)  # the model is sent what the crew sends it; the log has none of it
     assert all(SECRET.encode() not in file.read_bytes() for file in Path(engine().store.place).parent.glob("clew.db*"))
@@ -65,7 +65,7 @@ def test_an_agent_that_only_a_task_names_is_looked_after(clerk: Clerk, read_page
     with StrictProvider(reading(10), window=WINDOW) as provider:
         crew = crew_of(clerk(provider, tools=[read_page]))
         crew.agents = [clerk(provider, "Somebody else")]
-        compaction = Compaction(engine())
+        compaction = ClewCrewCompaction(engine())
         compaction.attach(crew)
         assert crew.kickoff().raw == "All is well."
         compaction.detach(crew)
@@ -78,7 +78,7 @@ def test_a_manager_that_was_named_is_named_again(clerk: Clerk, engine: Engines) 
         given: dict[str, Any] = {"process": Process.hierarchical, "manager_llm": "openai/gpt-4o"}
         task = Task(description="Audit the books.", expected_output="Words.")
         crew = Crew(agents=[clerk(provider)], tasks=[task], **given)
-        compaction = Compaction(engine())
+        compaction = ClewCrewCompaction(engine())
         compaction.attach(crew)
         assert crew.manager_llm != "openai/gpt-4o"
         compaction.detach(crew)
@@ -90,7 +90,7 @@ def test_a_crew_is_as_it_was_after_what_was_attached_is_taken_off(
 ) -> None:
     with StrictProvider([Answer("All is well.")]) as provider:
         crew = crew_of(clerk(provider, tools=[read_page]))
-        compaction = Compaction(engine(), method="llm")
+        compaction = ClewCrewCompaction(engine(), method="llm")
         crew.kickoff()
         compaction.attach(crew)
         crew.kickoff()
@@ -110,7 +110,7 @@ def test_copies_of_a_crew_are_looked_after_too(clerk: Clerk, read_page: BaseTool
 
     with StrictProvider(answer, window=WINDOW) as provider:
         crew = crew_of(clerk(provider, tools=[read_page]))
-        Compaction(engine()).attach(crew)
+        ClewCrewCompaction(engine()).attach(crew)
         results = crew.kickoff_for_each([{}, {}])
     assert [result.raw for result in results] == ["All is well."] * 2
     assert len(provider.heard) == 12
@@ -122,7 +122,7 @@ def test_what_was_attached_can_be_taken_off(clerk: Clerk, read_page: BaseTool, e
         agent = clerk(provider, tools=[read_page])
         crew = crew_of(agent)
         llm = agent.llm
-        compaction = Compaction(engine(), method="llm")
+        compaction = ClewCrewCompaction(engine(), method="llm")
         compaction.attach(crew)
         compaction.attach(crew)  # once more is as once
         assert len(agent.tools or ()) == 1 + 6

@@ -11,7 +11,7 @@ from crewai.tools import BaseTool
 from openai import BadRequestError
 
 from clew import Engine
-from clew.adapters.crewai import Compaction, hosted
+from clew.adapters.crewai import ClewCrewCompaction, hosted
 from clew.steps.chapters.by_model import ByModel
 from clew.testing import Answer, Call, StrictProvider
 
@@ -69,7 +69,7 @@ def test_with_clew_it_is_asked_again_with_what_fits(
 ) -> None:
     with StrictProvider(auditing(5, "Notes.", 16_000, wording)) as provider:
         crew = crew_of(clerk(provider, tools=[read_page]))
-        Compaction(engine(budget=None)).attach(crew)
+        ClewCrewCompaction(engine(budget=None)).attach(crew)
         assert crew.kickoff().raw == "All is well."
     refused = [heard for heard in provider.heard if len(said(heard.body)) > 16_000]
     assert len(refused) == 1  # the window is known from then on
@@ -98,7 +98,7 @@ def test_with_clew_the_task_and_what_was_found_stay_whatever_a_summariser_says(
     with StrictProvider(auditing(8, "")) as provider:
         agent = clerk(provider, model=MODEL, tools=[read_page])
         crew = crew_of(agent)
-        Compaction(engine(author=ByModel(hosted(agent.llm)))).attach(crew)
+        ClewCrewCompaction(engine(author=ByModel(hosted(agent.llm)))).attach(crew)
         assert crew.kickoff().raw == "All is well."
     own = [heard.body for heard in provider.heard if not is_summary(heard.body)]
     assert len(own) == 9
@@ -119,7 +119,7 @@ def test_with_clew_it_is(clerk: Clerk, read_page: BaseTool, engine: Engines) -> 
     with StrictProvider(auditing(8, "Notes.")) as provider:
         agent = clerk(provider, model=MODEL, tools=[read_page])
         crew = crew_of(agent)
-        Compaction(engine(author=ByModel(hosted(agent.llm)))).attach(crew)
+        ClewCrewCompaction(engine(author=ByModel(hosted(agent.llm)))).attach(crew)
         crew.kickoff()
     shown = [said(heard.body) for heard in provider.heard if is_summary(heard.body)]
     assert "w0x0" in shown[0]

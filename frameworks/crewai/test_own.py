@@ -13,7 +13,7 @@ from crewai.events.types.llm_events import LLMCallStartedEvent
 from crewai.tools import tool
 
 from clew import Engine
-from clew.adapters.crewai import Compaction
+from clew.adapters.crewai import ClewCrewCompaction
 from clew.testing import Answer, Call, StrictProvider
 
 pytestmark = pytest.mark.usefixtures("as_shipped")
@@ -47,7 +47,7 @@ def go(provider: StrictProvider, engine: Callable[..., Engine], clerk: Callable[
     agent = clerk(provider, tools=[web], max_iter=200)
     task = crewai.Task(description="Which programmes save money?", expected_output="A figure for each", agent=agent)
     crew = crewai.Crew(agents=[agent], tasks=[task])
-    Compaction(engine()).attach(crew)
+    ClewCrewCompaction(engine()).attach(crew)
     crew.kickoff()
     return crew
 

@@ -10,7 +10,7 @@ from crewai.tools import BaseTool
 from crewai.utilities.i18n import I18N_DEFAULT
 
 from clew import Engine, Sessions, run
-from clew.adapters.crewai import Compaction
+from clew.adapters.crewai import ClewCrewCompaction
 from clew.adapters.crewai.words import unworded
 from clew.testing import Answer, Call, StrictProvider
 
@@ -45,7 +45,7 @@ def test_a_summary_quotes_the_user_and_the_model_is_asked_in_crewais_words(
         crew_of(clerk(alone, tools=[read_page])).kickoff()
     with StrictProvider(reading(10), window=8_000) as provider:
         crew = crew_of(clerk(provider, tools=[read_page]))
-        Compaction(kept).attach(crew)
+        ClewCrewCompaction(kept).attach(crew)
         crew.kickoff()
     last = provider.heard[-1].body
     assert "you MUST return" in first_words(last)

@@ -5,7 +5,7 @@ from crewai.tools import tool
 from frameworks.reading import WINDOW, Worked, contents
 
 from clew import Engine
-from clew.adapters.crewai import Compaction
+from clew.adapters.crewai import ClewCrewCompaction
 from clew.testing import StrictProvider
 
 __all__ = ["WINDOW", "work"]
@@ -23,6 +23,6 @@ def work(provider: StrictProvider, engine: Engine) -> Worked:
         role="Reader", goal="Read.", backstory="Careful.", llm=llm, tools=[read], max_iter=100, max_retry_limit=0
     )
     crew = Crew(agents=[agent], tasks=[Task(description="Read all parts.", expected_output="Keys.", agent=agent)])
-    Compaction(engine).attach(crew)
+    ClewCrewCompaction(engine).attach(crew)
     done = crew.kickoff()
     return Worked(done.raw, crew.usage_metrics.successful_requests if crew.usage_metrics else None)

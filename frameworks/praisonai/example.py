@@ -14,7 +14,7 @@ from praisonaiagents import Agent
 from praisonaiagents.session.store import DefaultSessionStore
 
 from clew import Budget, Engine, Sessions, SQLite, run
-from clew.adapters.praisonai import Backend
+from clew.adapters.praisonai import ClewBackend
 from clew.testing import Answer, Call, StrictProvider
 
 WINDOW = 8_000
@@ -43,7 +43,7 @@ def main(folder: Path) -> None:
     with StrictProvider(lambda _: next(said), window=WINDOW) as provider:
         engine = Engine(SQLite(folder / "clew.db"), Budget(window=WINDOW))
         sessions = DefaultSessionStore(str(folder / "sessions"))
-        backend = Backend("gpt-4o-mini", engine, session="parts", sessions=sessions, base_url=f"{provider.url}/v1")
+        backend = ClewBackend("gpt-4o-mini", engine, session="parts", sessions=sessions, base_url=f"{provider.url}/v1")
         agent = Agent(
             instructions="You read files.",
             model=backend,

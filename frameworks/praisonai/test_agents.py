@@ -11,7 +11,7 @@ from praisonaiagents.config.feature_configs import OutputConfig
 from praisonaiagents.session.store import DefaultSessionStore
 
 from clew import Budget, Engine, Sessions, SQLite, run
-from clew.adapters.praisonai import Backend
+from clew.adapters.praisonai import ClewBackend
 from clew.engine.settings import Settings
 from clew.steps.chapters.by_model import ByModel
 from clew.testing import Answer, Call, ScriptedModel, StrictProvider, write_chapter
@@ -69,7 +69,7 @@ def texts(body: Body) -> str:
 
 def test_a_loop_grows_past_the_window_and_nothing_is_lost(engine: Engine) -> None:
     with StrictProvider(working(4, two_files), window=WINDOW) as provider:
-        backend = Backend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1")
+        backend = ClewBackend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1")
         worker = agent(backend, read)
         for n in range(3):
             assert worker.chat(f"Turn {n}: look around") == f"Round {5 * n + 4} is done."
@@ -88,7 +88,7 @@ def test_a_loop_grows_past_the_window_and_nothing_is_lost(engine: Engine) -> Non
 
 async def test_agents_that_are_awaited(engine: Engine) -> None:
     with StrictProvider(working(4, two_files), window=WINDOW) as provider:
-        worker = agent(Backend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1"), read)
+        worker = agent(ClewBackend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1"), read)
         for n in range(3):
             assert await worker.achat(f"Turn {n}") == f"Round {5 * n + 4} is done."
     assert refusals(provider) == []
@@ -109,7 +109,7 @@ def test_an_oversized_result_becomes_a_preview_and_is_recalled(engine: Engine) -
         return Answer("Row 56160.")
 
     with StrictProvider(script, window=WINDOW) as provider:
-        backend = Backend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1")
+        backend = ClewBackend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1")
         whole = OutputConfig(tool_output_limit=10**9, verbose=False)  # or PraisonAI cuts it before anybody sees it
         worker = Agent(name="w", instructions="Look.", model=backend, tools=[dump], output=whole, context=False)
         assert worker.chat("What is in row 4320?") == "Row 56160."
@@ -131,7 +131,7 @@ def test_a_failing_summariser_fails_nobody(tmp_path: Path, model: ScriptedModel)
     writer = ByModel(model, seconds=0.05)
     engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=WINDOW), Settings(author=writer, patience=0.1))
     with StrictProvider(working(5, two_files), window=WINDOW) as provider:
-        worker = agent(Backend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1"), read)
+        worker = agent(ClewBackend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1"), read)
         for n in range(2):
             assert worker.chat(f"Turn {n}") == f"Round {6 * n + 5} is done."
     run(engine.close())
@@ -143,7 +143,7 @@ def test_a_failing_summariser_fails_nobody(tmp_path: Path, model: ScriptedModel)
 def test_a_window_that_is_smaller_than_thought_is_learned_from_the_refusal(tmp_path: Path) -> None:
     engine = Engine(SQLite(tmp_path / "clew.db"))  # by the catalog, the model has 128,000 tokens
     with StrictProvider(working(8, two_files), window=WINDOW) as provider:
-        worker = agent(Backend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1"), read)
+        worker = agent(ClewBackend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1"), read)
         assert worker.chat("Read all of it.") == "Round 8 is done."
     assert len(refusals(provider)) == 1
     assert len(provider.heard) == 10
@@ -157,7 +157,7 @@ def test_new_session_in_the_method_llm(tmp_path: Path) -> None:
         Answer("Begun anew."),
     ]
     with StrictProvider(script, window=WINDOW) as provider:
-        worker = agent(Backend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1"), read)
+        worker = agent(ClewBackend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1"), read)
         assert worker.chat("Read, and never write to b0.py.") == "Begun anew."
         worker.chat("Go on.")
     first, second, third, fourth = (h.body for h in provider.heard)
@@ -176,7 +176,7 @@ def test_new_session_in_the_method_llm(tmp_path: Path) -> None:
 def test_new_objects_on_the_same_store_go_on_where_the_old_ones_stood(tmp_path: Path) -> None:
     def worker(provider: StrictProvider) -> tuple[Agent, Engine]:
         engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=WINDOW))
-        return agent(Backend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1"), read), engine
+        return agent(ClewBackend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1"), read), engine
 
     with StrictProvider(working(4, two_files), window=WINDOW) as provider:
         first, _ = worker(provider)
@@ -194,7 +194,7 @@ def test_new_objects_on_the_same_store_go_on_where_the_old_ones_stood(tmp_path: 
 
 def test_a_sub_agent_hangs_under_its_parent(engine: Engine) -> None:
     with StrictProvider([Answer("Found it.")]) as provider:
-        backend = Backend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1")
+        backend = ClewBackend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1")
         agent(backend).chat("Find the bug.")
         agent(backend.child("finder")).chat("Look in a.py.")
     parent, child = sorted(run(Sessions(engine).all()), key=lambda s: s.name or "")
@@ -206,7 +206,7 @@ def test_a_sub_agent_hangs_under_its_parent(engine: Engine) -> None:
 def test_each_compaction_is_a_child_session_in_praisons_store(engine: Engine, tmp_path: Path) -> None:
     with StrictProvider(working(4, two_files), window=WINDOW) as provider:
         sessions = DefaultSessionStore(str(tmp_path / "sessions"))
-        backend = Backend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1", sessions=sessions)
+        backend = ClewBackend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1", sessions=sessions)
         worker = agent(backend, read)
         for n in range(3):
             worker.chat(f"Turn {n}")
@@ -229,6 +229,6 @@ def test_a_failure_of_ours_leaves_the_agent_working(tmp_path: Path, caplog: pyte
     engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=WINDOW))
     run(engine.store.close())
     with StrictProvider(working(1, two_files)) as provider:
-        backend = Backend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1")
+        backend = ClewBackend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1")
         assert agent(backend, read).chat("Read.") == "Round 1 is done."
     assert "clew failed; the original request is sent unchanged" in caplog.text

@@ -1,6 +1,7 @@
 """`Agent(context=...)`: PraisonAI's own path to its model, with what it sends made to fit once a turn."""
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from praisonaiagents.config.feature_configs import OutputConfig
 from praisonaiagents.session.store import DefaultSessionStore
 
 from clew import Budget, Engine, Sessions, SQLite, run
-from clew.adapters.praisonai import Context
+from clew.adapters.praisonai import ClewContext
 from clew.engine.settings import Settings
 from clew.steps.chapters.by_model import ByModel
 from clew.testing import Answer, Call, ScriptedModel, StrictProvider, write_chapter
@@ -19,6 +20,7 @@ from clew.wire import check
 Body = dict[str, Any]
 
 WINDOW = 6_000
+NAMED = re.compile(r"recall [0-9a-f]{10}")
 
 
 def dump(path: str) -> str:
@@ -34,12 +36,12 @@ def answers(count: int) -> list[Answer]:
     return [Answer(f"Noted {n}. " + f"reply {n} " * 60) for n in range(count)]
 
 
-def kept(tmp_path: Path, **more: Any) -> Context:
+def kept(tmp_path: Path, **more: Any) -> ClewContext:
     engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=WINDOW), Settings(**more.pop("engine", {})))
-    return Context(engine, session="work", **more)
+    return ClewContext(engine, session="work", **more)
 
 
-def agent(context: Context, *tools: Any, **more: Any) -> Agent:
+def agent(context: ClewContext, *tools: Any, **more: Any) -> Agent:
     given = {"output": "silent", **more}
     return Agent(name="noter", instructions="You take notes.", context=context, tools=[*tools, *context.tools], **given)
 
@@ -61,6 +63,7 @@ def test_a_chat_grows_past_the_window_and_nothing_is_lost(tmp_path: Path, provid
     assert check(sent, "openai_chat") == []
     assert [tool["function"]["name"] for tool in sent["tools"]] == ["recall", "search_history"]
     assert sent["tools"][0]["function"]["parameters"]["required"] == ["id"]
+    assert NAMED.search(str(sent["messages"]))
     _recall, search = context.tools
     for n in (3, 8, 14):
         assert f"port {8000 + n}" in search(query=f"Fact {n}: port")
@@ -76,6 +79,16 @@ async def test_an_agent_that_is_awaited_needs_a_hook(tmp_path: Path, provider: S
     assert max(h.spent.input for h in provider.heard) <= WINDOW
     assert provider.heard[-1].body["messages"][-1]["content"].startswith("<context_status>")
     assert "port 8002" in context.tools[2](query="Fact 2: port")
+    assert NAMED.search(str(provider.heard[-1].body["messages"]))
+
+
+def test_an_agent_without_its_tools_is_shown_no_ids(tmp_path: Path, provider: StrictProvider) -> None:
+    noter = Agent(name="noter", instructions="You take notes.", context=kept(tmp_path), output="silent")
+    for n in range(18):
+        assert noter.chat(saying(n))
+    sent = str(provider.heard[-1].body["messages"])
+    assert "port 8000" not in sent or "work log" in sent
+    assert not NAMED.search(sent)
 
 
 async def test_turns_at_the_same_time_do_not_hold_each_other_back(tmp_path: Path, provider: StrictProvider) -> None:

@@ -7,7 +7,7 @@ from praisonaiagents import Agent
 from praisonaiagents.config.feature_configs import MemoryConfig
 
 from clew import Budget, Engine, SQLite
-from clew.adapters.praisonai import Backend, Context
+from clew.adapters.praisonai import ClewBackend, ClewContext
 from clew.testing import Answer, StrictProvider
 
 WINDOW = 8_000
@@ -22,8 +22,8 @@ def agent(kind: str, log: str, monkeypatch: pytest.MonkeyPatch, url: str) -> Any
     given: dict[str, Any] = {"instructions": "You port.", "memory": memory, "output": "silent"}
     engine = Engine(SQLite(log), Budget(window=WINDOW))
     if kind == "backend":
-        return Agent(model=Backend("gpt-4o-mini", engine, session="work", base_url=f"{url}/v1"), **given)
-    context = Context(engine, session="work", model="gpt-4o-mini")
+        return Agent(model=ClewBackend("gpt-4o-mini", engine, session="work", base_url=f"{url}/v1"), **given)
+    context = ClewContext(engine, session="work", model="gpt-4o-mini")
     return Agent(model="gpt-4o-mini", context=context, tools=context.tools, **given)
 
 

@@ -19,7 +19,7 @@ from praisonaiagents.context.optimizer import LLMSummarizeOptimizer, get_optimiz
 from praisonaiagents.session.store import DefaultSessionStore
 
 from clew import Budget, Engine, SQLite, run
-from clew.adapters.praisonai import Backend, Context, ContextCompressor, register
+from clew.adapters.praisonai import ClewBackend, ClewContext, ContextCompressor, register
 from clew.engine.settings import Settings
 from clew.steps.chapters.by_model import ByModel
 from clew.steps.chapters.model import Prompt
@@ -190,7 +190,7 @@ def test_a_context_has_a_model_that_it_does_not_use_alone(context: Any) -> None:
 def test_a_context_uses_its_model_with_clew(tmp_path: Path, talk: list[Message]) -> None:
     model = ScriptedModel(write_chapter)
     engine = Engine(SQLite(tmp_path / "c.db"), Budget(window=6_000), Settings(author=ByModel(model)))
-    context = Context(engine)
+    context = ClewContext(engine)
     for n in range(9, len(talk), 4):
         context.process(talk[:n])
     run(engine.close())
@@ -224,7 +224,7 @@ def test_non_destructive_sends_all_of_it_alone(talk: list[Message]) -> None:
 
 
 def test_less_is_sent_and_all_can_come_back_with_clew(tmp_path: Path, talk: list[Message]) -> None:
-    context = Context(Engine(SQLite(tmp_path / "c.db"), Budget(window=6_000)))
+    context = ClewContext(Engine(SQLite(tmp_path / "c.db"), Budget(window=6_000)))
     result = context.process(talk)
     assert len(result["messages"]) < len(talk) / 2
     assert result["tokens_saved"] > 0
@@ -248,7 +248,7 @@ def test_equal_results_are_dropped_alone(polling: list[Message]) -> None:
 
 
 def test_equal_results_stay_with_clew(tmp_path: Path, polling: list[Message]) -> None:
-    context = Context(Engine(SQLite(tmp_path / "c.db")))
+    context = ClewContext(Engine(SQLite(tmp_path / "c.db")))
     assert context.process(polling)["messages"] == polling
 
 
@@ -263,7 +263,7 @@ def test_an_agent_loses_its_own_turns_alone(talk: list[Message]) -> None:
 
 
 def test_an_agent_keeps_its_own_turns_with_clew(tmp_path: Path, talk: list[Message]) -> None:
-    context = Context(Engine(SQLite(tmp_path / "c.db")))
+    context = ClewContext(Engine(SQLite(tmp_path / "c.db")))
     for n in (9, 13, 17):
         assert context.process(talk[:n])["messages"] == talk[:n]
 
@@ -278,7 +278,7 @@ def test_five_messages_are_told_of_alone(talk: list[Message]) -> None:
 
 
 def test_all_of_it_is_told_of_with_clew(tmp_path: Path, talk: list[Message]) -> None:
-    context = Context(Engine(SQLite(tmp_path / "c.db"), Budget(window=6_000)))
+    context = ClewContext(Engine(SQLite(tmp_path / "c.db"), Budget(window=6_000)))
     assert facts(context.process(talk)["messages"]) > 40
 
 
@@ -321,7 +321,7 @@ def test_calls_of_earlier_turns_are_forgotten_alone(provider: StrictProvider) ->
 
 def test_calls_of_earlier_turns_are_known_with_clew(tmp_path: Path, provider: StrictProvider) -> None:
     provider.script = [*TWO_TURNS]
-    backend = Backend("gpt-4o-mini", tmp_path / "c.db")
+    backend = ClewBackend("gpt-4o-mini", tmp_path / "c.db")
     agent = Agent(name="a", instructions="Help.", model=backend, tools=[reading], context=False, output="silent")
     agent.chat("Read a.py.")
     agent.chat("What did it say?")

@@ -12,7 +12,7 @@ from praisonaiagents.session.store import DefaultSessionStore
 from pydantic import BaseModel
 
 from clew import Budget, Engine, Sessions, SQLite, run
-from clew.adapters.praisonai import Backend
+from clew.adapters.praisonai import ClewBackend
 from clew.testing import PICTURE, Answer, Call, StrictProvider
 
 Body = dict[str, Any]
@@ -49,7 +49,7 @@ def texts(body: Body) -> str:
 
 def test_calls_of_earlier_turns_are_still_known(engine: Engine) -> None:
     with StrictProvider(reading) as provider:
-        worker = agent(Backend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1"), read)
+        worker = agent(ClewBackend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1"), read)
         worker.chat("Read them.")
         worker.chat("And again.")
     assert [m["role"] for m in provider.heard[-1].body["messages"]] == [
@@ -68,7 +68,7 @@ class Report(BaseModel):
 
 def test_calls_of_turns_with_an_answer_in_json_are_known_too(engine: Engine) -> None:
     with StrictProvider(reading) as provider:
-        worker = agent(Backend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1"), read)
+        worker = agent(ClewBackend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1"), read)
         worker.chat("Read them.", output_json=Report)
         worker.chat("And again.")
     assert "Return ONLY a valid JSON object" in provider.heard[0].body["messages"][1]["content"]
@@ -80,7 +80,7 @@ def test_calls_of_turns_with_an_answer_in_json_are_known_too(engine: Engine) -> 
 def test_pictures_of_earlier_turns_are_still_seen(engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b64decode(PICTURE))
     with StrictProvider(reading) as provider:
-        worker = agent(Backend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1"), read)
+        worker = agent(ClewBackend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1"), read)
         worker.chat("What is this?", attachments=[str(tmp_path / "a.png")])
         worker.chat("And again.")
     first, third = provider.heard[0].body["messages"], provider.heard[2].body["messages"]
@@ -92,7 +92,7 @@ def test_pictures_of_earlier_turns_are_still_seen(engine: Engine, tmp_path: Path
 
 def test_agents_that_share_a_backend_are_kept_apart(engine: Engine) -> None:
     with StrictProvider(reading, window=WINDOW) as provider:
-        backend = Backend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1")
+        backend = ClewBackend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1")
         workers = [agent(backend, read, name=name) for name in ("red", "green", "blue")]
         with ThreadPoolExecutor() as pool:
             for n in range(6):
@@ -111,7 +111,7 @@ def test_agents_without_names_that_share_a_backend_are_kept_apart(
     engine: Engine, given: Body, caplog: pytest.LogCaptureFixture
 ) -> None:
     with StrictProvider(reading, window=WINDOW) as provider:
-        backend = Backend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1")
+        backend = ClewBackend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1")
         workers = [Agent(model=backend, tools=[read], output="silent", context=False, **given) for _ in range(2)]
         for n in range(6):
             for colour, worker in zip(("red", "green"), workers, strict=True):
@@ -131,7 +131,7 @@ def test_an_agent_without_a_name_has_its_session_too(tmp_path: Path) -> None:
 
     def worker(provider: StrictProvider) -> tuple[Agent, Engine]:
         engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=WINDOW))
-        backend = Backend("gpt-4o-mini", engine, session="work", sessions=sessions, base_url=f"{provider.url}/v1")
+        backend = ClewBackend("gpt-4o-mini", engine, session="work", sessions=sessions, base_url=f"{provider.url}/v1")
         return agent(backend, read, name=None), engine
 
     with StrictProvider(reading, window=WINDOW) as provider:
@@ -156,7 +156,7 @@ def recall(id: str) -> str:
 
 def test_a_tool_of_the_agents_own_stays_its_own(engine: Engine, caplog: pytest.LogCaptureFixture) -> None:
     with StrictProvider([Answer(calls=(Call("recall", {"id": "ports"}),)), Answer("Done.")]) as provider:
-        backend = Backend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1")
+        backend = ClewBackend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1")
         assert agent(backend, recall).chat("Look it up.") == "Done."
     assert provider.heard[1].body["messages"][-1]["content"] == "All about ports."
     assert "its own tools named recall: rename them" in caplog.text

@@ -8,7 +8,7 @@ from pathlib import Path
 from praisonaiagents import Agent
 
 from clew import Budget, Engine, Sessions, SQLite, run
-from clew.adapters.praisonai import Backend
+from clew.adapters.praisonai import ClewBackend
 from clew.testing import Answer, StrictProvider
 
 WINDOW = 4_000
@@ -16,10 +16,10 @@ TALK = """
 import json, os, pathlib, signal, sys
 from praisonaiagents import Agent
 from clew import Budget, Engine, SQLite
-from clew.adapters.praisonai import Backend
+from clew.adapters.praisonai import ClewBackend
 
 engine = Engine(SQLite("clew.db"), Budget(window=4_000, high=0.7, low=0.5))
-backend = Backend("gpt-4o-mini", engine, session="work", base_url=sys.argv[1])
+backend = ClewBackend("gpt-4o-mini", engine, session="work", base_url=sys.argv[1])
 agent = Agent(name="worker", instructions="You take notes.", model=backend, output="silent", context=False)
 for n in range(10):
     agent.chat(f"Turn {n}: host{n}.example. " + "detail " * 200)
@@ -36,7 +36,7 @@ def test_another_process_goes_on_where_one_was_killed(tmp_path: Path) -> None:
         assert len(provider.heard) == 10
         last = provider.heard[-1].body["messages"]
         engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=WINDOW, high=0.7, low=0.5))
-        backend = Backend("gpt-4o-mini", engine, session="work", base_url=url)
+        backend = ClewBackend("gpt-4o-mini", engine, session="work", base_url=url)
         again = Agent(name="worker", instructions="You take notes.", model=backend, output="silent", context=False)
         again.chat_history = json.loads((tmp_path / "history.json").read_text())
         again.chat("Go on.")

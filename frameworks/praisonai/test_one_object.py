@@ -9,7 +9,7 @@ from praisonaiagents import Agent
 from praisonaiagents.context.manager import ContextManager
 
 from clew import Budget, Engine, Sessions, SQLite, run
-from clew.adapters.praisonai import Backend
+from clew.adapters.praisonai import ClewBackend
 from clew.testing import Answer, Call, StrictProvider
 
 Body = dict[str, Any]
@@ -40,7 +40,7 @@ def results(body: Body) -> list[str]:
 def test_a_large_result_is_whole_in_the_log_and_praisons_own_management_is_off(engine: Engine) -> None:
     script = [Answer(calls=(Call("dump", {"path": "big.csv"}),)), Answer("Seen.")]
     with StrictProvider(script, window=WINDOW) as provider:
-        backend = Backend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1")
+        backend = ClewBackend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1")
         worker = Agent(instructions="Look.", model=backend, tools=[dump], output="silent")
         assert type(worker.context_manager) is ContextManager  # which PraisonAI gives to every agent with tools
         assert worker.chat("What is in row 4320?") == "Seen."
@@ -51,7 +51,7 @@ def test_a_large_result_is_whole_in_the_log_and_praisons_own_management_is_off(e
 
 def test_a_history_that_was_brought_along_is_not_cut_before_clew_sees_it(engine: Engine) -> None:
     with StrictProvider([Answer("Going on.")], window=WINDOW) as provider:
-        backend = Backend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1")
+        backend = ClewBackend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1")
         worker = Agent(instructions="Look.", model=backend, tools=[read], output="silent")
         for n in range(400):  # twice what PraisonAI leaves of it for this model
             worker.chat_history += [
@@ -71,7 +71,7 @@ def test_somebodys_own_context_manager_is_left_alone(engine: Engine) -> None:
 
     own = Own("gpt-4o-mini")
     with StrictProvider([Answer("Hello.")], window=WINDOW) as provider:
-        backend = Backend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1")
+        backend = ClewBackend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1")
         worker = Agent(instructions="Look.", model=backend, tools=[read], context=own, output="silent")
         worker.chat("Hello.")
     assert worker.context_manager is own
@@ -79,7 +79,7 @@ def test_somebodys_own_context_manager_is_left_alone(engine: Engine) -> None:
 
 async def test_an_answer_is_in_the_log_before_anybody_asks_again(engine: Engine) -> None:
     with StrictProvider([Answer("The key is 4711.")], window=WINDOW) as provider:
-        backend = Backend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1")
+        backend = ClewBackend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1")
         worker = Agent(instructions="Look.", model=backend, output="silent")
         await worker.achat("What is the key?")
         await worker.achat("Thanks.")
@@ -111,10 +111,10 @@ def test_an_agent_that_a_tool_asks_is_a_child_and_its_report_is_summed_up(
 ) -> None:
     with StrictProvider(asking, window=WINDOW) as provider:
         served = {"base_url": f"{provider.url}/v1", "reports": "summarized"}
-        backend = Backend("gpt-4o-mini", engine, session="work", **served)
+        backend = ClewBackend("gpt-4o-mini", engine, session="work", **served)
 
         def finder() -> Agent:
-            own = backend if shared else Backend("gpt-4o-mini", engine, **served)
+            own = backend if shared else ClewBackend("gpt-4o-mini", engine, **served)
             return Agent(name=name, instructions="Find.", model=own, output="silent")
 
         def blocking(question: str) -> str:
@@ -143,7 +143,7 @@ def test_an_agent_that_a_tool_asks_is_a_child_and_its_report_is_summed_up(
 
 def test_an_agent_that_work_is_handed_to_is_a_child_too(engine: Engine) -> None:
     with StrictProvider(asking, window=WINDOW) as provider:
-        backend = Backend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1")
+        backend = ClewBackend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1")
         finder = Agent(name="finder", instructions="Find.", model=backend, output="silent")
         lead = Agent(name="lead", instructions="Lead.", model=backend, handoffs=[finder], output="silent")
         assert lead.chat("Which port is it?") == "It is 8080."
@@ -157,7 +157,7 @@ def test_where_no_summary_can_be_had_the_report_is_read_whole(engine: Engine) ->
         return Answer("") if "hands to the tasks that come after it" in json.dumps(body) else asking(body)
 
     with StrictProvider(script, window=WINDOW) as provider:
-        backend = Backend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1", reports="summarized")
+        backend = ClewBackend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1", reports="summarized")
 
         def find(question: str) -> str:
             """Delegate a question to a finder."""

@@ -10,7 +10,7 @@ from praisonaiagents import Agent
 from praisonaiagents.session.store import DefaultSessionStore
 
 from clew import Budget, Engine, Sessions, SQLite, configured, run
-from clew.adapters.praisonai import Backend, Context, ContextCompressor
+from clew.adapters.praisonai import ClewBackend, ClewContext, ContextCompressor
 from clew.core.view import View
 from clew.engine.settings import Settings
 from clew.events import Event, Secret
@@ -95,7 +95,7 @@ def test_an_agent_leaves_no_secret_and_no_status_behind(
 ) -> None:
     engine = Engine(SQLite(tmp_path / "c.db"), Budget(window=WINDOW), Settings(secrets="redact", method=method))
     sessions = DefaultSessionStore(str(tmp_path / "s"))
-    backend = Backend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1", sessions=sessions)
+    backend = ClewBackend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1", sessions=sessions)
     worker = Agent(name="w", instructions="Read.", model=backend, tools=[read], output="silent", context=False)
     for n in range(8):
         worker.chat(f"Turn {n}: my key is {KEY}.")
@@ -110,7 +110,7 @@ def test_an_agent_leaves_no_secret_and_no_status_behind(
 
 def test_what_must_not_go_out_does_not(tmp_path: Path, provider: StrictProvider) -> None:
     engine = Engine(SQLite(tmp_path / "c.db"), Budget(window=WINDOW), Settings(secrets="refuse"))
-    backend = Backend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1")
+    backend = ClewBackend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1")
     worker = Agent(name="w", instructions="Read.", model=backend, tools=[read], output="silent", context=False)
     assert worker.chat(f"My key is {KEY}.") is None
     assert provider.heard == []
@@ -122,7 +122,7 @@ async def test_a_hook_holds_back_what_must_not_go_out(
     tmp_path: Path, provider: StrictProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", f"{provider.url}/v1")
-    context = Context(Engine(SQLite(tmp_path / "c.db"), settings=Settings(secrets="refuse")))
+    context = ClewContext(Engine(SQLite(tmp_path / "c.db"), settings=Settings(secrets="refuse")))
     noter = Agent(name="n", instructions="Note.", context=context, hooks=context.hooks, output="silent")
     assert "contains secrets" in await noter.achat(f"My key is {KEY}.")
     assert provider.heard == []
@@ -135,7 +135,7 @@ def test_a_warning_tells_nothing_of_what_was_said(
         raise RuntimeError(f"cannot make less of {view.nodes[0].item.text}")
 
     engine = Engine(SQLite(tmp_path / "c.db"), Budget(window=WINDOW), Settings(step=fail))
-    backend = Backend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1")
+    backend = ClewBackend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1")
     worker = Agent(name="w", instructions="Read.", model=backend, tools=[read], output="silent", context=False)
     for n in range(4):
         worker.chat(f"Turn {n}: my key is {KEY}.")

@@ -5,7 +5,7 @@ from praisonaiagents import Agent
 from praisonaiagents.config.feature_configs import ExecutionConfig
 
 from clew import Engine
-from clew.adapters.praisonai import Backend
+from clew.adapters.praisonai import ClewBackend
 from clew.testing import StrictProvider
 
 __all__ = ["WINDOW", "work"]
@@ -17,7 +17,7 @@ def read(path: str) -> str:
 
 
 def work(provider: StrictProvider, engine: Engine) -> Worked:
-    backend = Backend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1")
+    backend = ClewBackend("gpt-4o-mini", engine, base_url=f"{provider.url}/v1")
     agent = Agent(
         name="reader",
         instructions="You read.",

@@ -12,7 +12,7 @@ from strands import Agent
 from strands.agent.conversation_manager import SlidingWindowConversationManager as Theirs
 from strands.models.openai import OpenAIModel
 
-from clew.adapters.strands import Clew, SlidingWindowConversationManager
+from clew.adapters.strands import ClewAgentPlugin, SlidingWindowConversationManager
 from clew.testing import Answer, Call, StrictProvider
 
 WINDOW = 6_000
@@ -56,7 +56,7 @@ def main() -> None:
             window_size=50, proactive_compression=True, engine=store / "manager.db"
         )
         show("clew's manager", conversation_manager=clews)
-        show("clew's plugin", plugins=[Clew(store / "plugin.db")])
+        show("clew's plugin", plugins=[ClewAgentPlugin(store / "plugin.db")])
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def test_alone_the_status_is_of_before_the_summary(provide: Any, agent: Any) -> 
 
 def test_with_clew_the_status_is_of_what_is_sent(provide: Any, agent: Any) -> None:
     provider = provide(compacting, 100_000)
-    talking = agent(provider, window=100_000, plugins=[ours.Clew("clew.db", method="llm")])
+    talking = agent(provider, window=100_000, plugins=[ours.ClewAgentPlugin("clew.db", method="llm")])
     for n in range(14):
         talking(f"Turn {n}: {LONG}")
     talking("Now make room.")
@@ -184,7 +184,7 @@ async def test_alone_an_image_counts_nothing(provide: Any, agent: Any) -> None:
 
 
 def test_with_clew_an_image_counts_what_it_costs(provide: Any, agent: Any) -> None:
-    plugin = ours.Clew("clew.db", offer=False)
+    plugin = ours.ClewAgentPlugin("clew.db", offer=False)
     talking = agent(provide([]), messages=SHOWN, plugins=[plugin])
     thread = plugin.thread(talking)
     view = clew.run(thread.fit(request_of(talking), STRANDS_FORMAT)).view

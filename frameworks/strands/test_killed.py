@@ -8,7 +8,7 @@ from typing import Any
 from frameworks.strands.talking import LONG, said, texts
 from strands.session import FileSessionManager
 
-from clew.adapters.strands import Clew
+from clew.adapters.strands import ClewAgentPlugin
 from clew.testing import Answer
 
 TALK = """
@@ -16,12 +16,12 @@ import os, signal, sys
 from strands import Agent
 from strands.models.openai import OpenAIModel
 from strands.session import FileSessionManager
-from clew.adapters.strands import Clew
+from clew.adapters.strands import ClewAgentPlugin
 
 served = {"base_url": sys.argv[1], "api_key": "none"}
 model = OpenAIModel(client_args=served, model_id="gpt-4o", context_window_limit=4_000)
 sessions = FileSessionManager("s1", storage_dir="sessions")
-agent = Agent(model=model, callback_handler=None, plugins=[Clew("clew.db")], session_manager=sessions)
+agent = Agent(model=model, callback_handler=None, plugins=[ClewAgentPlugin("clew.db")], session_manager=sessions)
 for n in range(10):
     agent(f"Turn {n}: host{n}.example. " + sys.argv[2])
 os.kill(os.getpid(), signal.SIGKILL)
@@ -34,7 +34,9 @@ def test_another_process_goes_on_where_one_was_killed(provide: Any, agent: Any, 
     assert killed.returncode == -9
     assert len(provider.heard) == 10
     last = texts(provider.heard[-1].body)
-    again = agent(provider, plugins=[Clew("clew.db")], session_manager=FileSessionManager("s1", storage_dir="sessions"))
+    again = agent(
+        provider, plugins=[ClewAgentPlugin("clew.db")], session_manager=FileSessionManager("s1", storage_dir="sessions")
+    )
     assert len(said(again.messages)) == 20
     again("Go on.")
     sent = texts(provider.heard[-1].body)

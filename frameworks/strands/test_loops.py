@@ -12,7 +12,7 @@ from strands import Agent
 from strands.models.anthropic import AnthropicModel
 from strands.models.openai import OpenAIModel
 
-from clew.adapters.strands import Clew, SummarizingConversationManager, hosted
+from clew.adapters.strands import ClewAgentPlugin, SummarizingConversationManager, hosted
 from clew.steps.chapters.model import Prompt
 from clew.testing import Answer, StrictProvider
 
@@ -57,7 +57,7 @@ async def talk(agent: Agent) -> None:
 @pytest.mark.parametrize("way", ["plugin", "manager", "agent"])
 async def test_no_client_is_used_on_two_loops(way: str, provide: Any) -> None:
     model = watched(provide(noting))
-    given: dict[str, Any] = {"plugins": [Clew("clew.db")]}
+    given: dict[str, Any] = {"plugins": [ClewAgentPlugin("clew.db")]}
     if way != "plugin":
         writer = Agent(model=model, callback_handler=None) if way == "agent" else None
         manager = SummarizingConversationManager(0.3, 2, writer, proactive_compression=True, engine="clew.db")
@@ -84,7 +84,7 @@ async def test_a_client_that_cannot_be_opened_anew_is_not_asked_for_notes(
 ) -> None:
     provider = provide(noting)
     model = watched(provider, http_client=httpx.AsyncClient(verify=False))
-    given: dict[str, Any] = {"plugins": [Clew("clew.db")]}
+    given: dict[str, Any] = {"plugins": [ClewAgentPlugin("clew.db")]}
     if way == "manager":
         manager = SummarizingConversationManager(0.3, 2, proactive_compression=True, engine="clew.db")
         given = {"conversation_manager": manager}
@@ -98,6 +98,8 @@ async def test_a_client_that_cannot_be_opened_anew_is_not_asked_for_notes(
 async def test_an_auxiliary_model_with_a_client_of_its_own_is_asked(provide: Any, model: Any) -> None:
     aux = provide(noting)
     served: OpenAIModel = model(aux, 100_000)  # whose client is made by hand
-    agent = Agent(model=watched(provide(noting)), aux_model=served, plugins=[Clew("clew.db")], callback_handler=None)
+    agent = Agent(
+        model=watched(provide(noting)), aux_model=served, plugins=[ClewAgentPlugin("clew.db")], callback_handler=None
+    )
     await talk(agent)
     assert aux.heard

@@ -13,7 +13,7 @@ from strands.multiagent import Swarm
 from strands.session import FileSessionManager
 
 import clew
-from clew.adapters.strands import Clew, ClewStrategy
+from clew.adapters.strands import ClewAgentPlugin, ClewStrategy
 from clew.sessions.sessions import Sessions
 from clew.store.places import open_store
 from clew.testing import Answer, Call
@@ -33,7 +33,7 @@ def status(heard: Any) -> dict[str, int]:
 
 def test_growth_past_the_window_is_never_refused_and_loses_nothing(provide: Any, agent: Any, found: Any) -> None:
     provider = provide([Answer("Noted.")])
-    talking = agent(provider, plugins=[Clew("clew.db", session="talk")])
+    talking = agent(provider, plugins=[ClewAgentPlugin("clew.db", session="talk")])
     for n in range(16):
         talking(f"Turn {n}: the port of host{n}.example is {9000 + n}. {LONG}")
     assert len(provider.heard) == 16
@@ -46,7 +46,7 @@ def test_growth_past_the_window_is_never_refused_and_loses_nothing(provide: Any,
 
 def test_while_nothing_is_compacted_the_prefix_stands(provide: Any, agent: Any) -> None:
     provider = provide([Answer("Noted.")])
-    talking = agent(provider, plugins=[Clew("clew.db")], system_prompt="Be brief.")
+    talking = agent(provider, plugins=[ClewAgentPlugin("clew.db")], system_prompt="Be brief.")
     talking("Hello.")  # by how it begins, the provider knows a conversation again
     for n in range(14):
         talking(f"Turn {n}: {LONG}")
@@ -72,7 +72,7 @@ def test_an_oversized_result_is_sent_as_a_preview_that_can_be_recalled(provide: 
         return Answer("It is 21000.")
 
     provider = provide(script)
-    talking = agent(provider, tools=[dump], plugins=[Clew("clew.db")])
+    talking = agent(provider, tools=[dump], plugins=[ClewAgentPlugin("clew.db")])
     talking("Dump it.")
     assert len(provider.heard) == 3
     assert "row 3000 is 21000" not in str(provider.heard[1].body)
@@ -85,7 +85,7 @@ def test_parallel_calls_stay_in_pairs(provide: Any, agent: Any) -> None:
         return Answer("Seen.") if body["messages"][-1]["role"] == "tool" else reading(4)
 
     provider = provide(script)
-    talking = agent(provider, tools=[read], plugins=[Clew("clew.db")])
+    talking = agent(provider, tools=[read], plugins=[ClewAgentPlugin("clew.db")])
     for n in range(10):
         talking(f"{n}: look at these. {LONG}")
     assert len(provider.heard) == 20
@@ -93,7 +93,7 @@ def test_parallel_calls_stay_in_pairs(provide: Any, agent: Any) -> None:
 
 def test_a_refusal_is_answered_with_less(provide: Any, agent: Any) -> None:
     provider = provide([Answer("Noted.")], 2_500)  # the model is thought to have more
-    talking = agent(provider, window=100_000, plugins=[Clew("clew.db")])
+    talking = agent(provider, window=100_000, plugins=[ClewAgentPlugin("clew.db")])
     for n in range(12):
         talking(f"Turn {n}: {LONG}")
     assert len(provider.heard) == 14  # once too long; then it was known, and once tried whether that still holds
@@ -102,7 +102,7 @@ def test_a_refusal_is_answered_with_less(provide: Any, agent: Any) -> None:
 
 def test_pinned_messages_are_always_sent(provide: Any, agent: Any) -> None:
     provider = provide([Answer("Noted.")])
-    talking = agent(provider, plugins=[Clew("clew.db")])
+    talking = agent(provider, plugins=[ClewAgentPlugin("clew.db")])
     for n in range(12):
         talking(f"Turn {n}: {LONG}")
         if n == 3:
@@ -129,7 +129,7 @@ def test_the_agent_is_told_how_full_its_window_is_and_begins_a_new_session(
         return Answer("Noted.")
 
     provider = provide(script)
-    talking = agent(provider, plugins=[Clew("clew.db", session="talk", method="llm", when="60%")])
+    talking = agent(provider, plugins=[ClewAgentPlugin("clew.db", session="talk", method="llm", when="60%")])
     for n in range(12):
         talking(f"Turn {n}: you must keep port {9000 + n}. {LONG}")
     pcts = [status(heard)["used_pct"] for heard in provider.heard]
@@ -149,17 +149,17 @@ def test_the_agent_is_told_how_full_its_window_is_and_begins_a_new_session(
 async def test_the_method_is_switched_at_any_time_and_remembered(provide: Any, agent: Any, tmp_path: Path) -> None:
     provider = provide([Answer("Noted.")])
 
-    def resumed(plugin: Clew) -> Agent:
+    def resumed(plugin: ClewAgentPlugin) -> Agent:
         sessions = FileSessionManager("s1", storage_dir=str(tmp_path / "sessions"))
         made: Agent = agent(provider, plugins=[plugin], session_manager=sessions)
         return made
 
-    plugin = Clew("clew.db")
+    plugin = ClewAgentPlugin("clew.db")
     talking = resumed(plugin)
     await talking.invoke_async("One")
     await plugin.switch(talking, "llm")
     await talking.invoke_async("Two")
-    again = resumed(Clew("clew.db"))
+    again = resumed(ClewAgentPlugin("clew.db"))
     await again.invoke_async("Three")
     assert offered(provider.heard[0]) == LOOKING
     for heard in provider.heard[1:]:
@@ -169,7 +169,7 @@ async def test_the_method_is_switched_at_any_time_and_remembered(provide: Any, a
 
 def test_a_blank_summary_begins_nothing(provide: Any, agent: Any) -> None:
     provider = provide([Answer(calls=(Call("new_session", {"summary": " "}),)), Answer("Noted.")])
-    talking = agent(provider, plugins=[Clew("clew.db", method="llm")])
+    talking = agent(provider, plugins=[ClewAgentPlugin("clew.db", method="llm")])
     talking("Begin anew.")
     assert "the summary is blank" in str(talking.messages[2])
     assert "Begin anew." in texts(provider.heard[1].body)[0]
@@ -183,7 +183,7 @@ def test_a_restart_goes_on_where_it_was(provide: Any, agent: Any, found: Any, tm
 
     def resumed() -> Agent:
         sessions = FileSessionManager("s1", storage_dir=str(tmp_path / "sessions"))
-        made: Agent = agent(provider, plugins=[Clew("clew.db")], session_manager=sessions)
+        made: Agent = agent(provider, plugins=[ClewAgentPlugin("clew.db")], session_manager=sessions)
         return made
 
     talking = resumed()
@@ -213,7 +213,7 @@ def test_a_session_of_strands_own_is_taken_over_and_given_back(provide: Any, age
     talking = resumed()
     for n in range(4):
         talking(f"Turn {n}")
-    with_clew = resumed(plugins=[Clew("clew.db")])
+    with_clew = resumed(plugins=[ClewAgentPlugin("clew.db")])
     assert said(with_clew.messages) == said(talking.messages)
     with_clew("One more")
     assert len(with_clew.messages) == 6
@@ -233,10 +233,10 @@ def lineage(session: str) -> list[tuple[str, str]]:
 
 
 def test_an_agent_that_is_a_tool_hangs_under_its_caller(provide: Any, agent: Any) -> None:
-    theirs = Clew("clew.db")
+    theirs = ClewAgentPlugin("clew.db")
     helper = agent(provide([Answer("The port is 8080.")]), name="helper", description="Looks.", plugins=[theirs])
     provider = provide([Answer(calls=(Call("helper", {"input": "Which port?"}),)), Answer("It is 8080.")])
-    talking = agent(provider, tools=[helper], plugins=[Clew("clew.db", session="main", method="llm")])
+    talking = agent(provider, tools=[helper], plugins=[ClewAgentPlugin("clew.db", session="main", method="llm")])
     talking("Ask the helper.")
     assert offered(provider.heard[0])[0] == "helper"
     (main, begun), (below, cause) = lineage(str(theirs.thread(helper).session))
@@ -253,7 +253,7 @@ def test_an_agent_that_a_swarm_hands_over_to_hangs_under_the_one_before(provide:
             return Answer("Handed over.")
         return Answer(calls=(Call("handoff_to_agent", {"agent_name": "writer", "message": "Write it."}),))
 
-    one, two = Clew("clew.db", session="work"), Clew("clew.db")
+    one, two = ClewAgentPlugin("clew.db", session="work"), ClewAgentPlugin("clew.db")
     looker = agent(provide(first), name="looker", plugins=[one])
     writer = agent(provide([Answer("Written.")]), name="writer", plugins=[two])
     Swarm([looker, writer])("Look, then write.")
@@ -267,7 +267,7 @@ def test_an_agent_that_a_swarm_hands_over_to_hangs_under_the_one_before(provide:
 def test_a_manager_that_drops_messages_before_calls_is_refused(given: Any, provide: Any, agent: Any) -> None:
     manager = theirs.SlidingWindowConversationManager(window_size=4, **given)
     with pytest.raises(clew.ClewError, match="remove per_turn and proactive_compression"):
-        agent(provide([]), conversation_manager=manager, plugins=[Clew("clew.db")])
+        agent(provide([]), conversation_manager=manager, plugins=[ClewAgentPlugin("clew.db")])
 
 
 def test_after_a_restart_as_much_is_sent_as_without_one(provide: Any, agent: Any) -> None:
@@ -276,7 +276,7 @@ def test_after_a_restart_as_much_is_sent_as_without_one(provide: Any, agent: Any
         provider, held = provide([Answer("Noted.")]), list[Any]()
         for n in range(10):
             if n % each == 0:
-                talking = agent(provider, plugins=[Clew(f"{each}.db", session="talk")], messages=held)
+                talking = agent(provider, plugins=[ClewAgentPlugin(f"{each}.db", session="talk")], messages=held)
             talking(f"Turn {n}: {LONG}")
             held = talking.messages
         sizes.append([heard.spent.input for heard in provider.heard])
@@ -285,7 +285,7 @@ def test_after_a_restart_as_much_is_sent_as_without_one(provide: Any, agent: Any
 
 def test_tools_are_offered_only_where_they_are_wanted(provide: Any, agent: Any) -> None:
     provider = provide([Answer("Noted.")])
-    agent(provider, tools=[read], plugins=[Clew("clew.db", offer=False)])("Hello")
+    agent(provider, tools=[read], plugins=[ClewAgentPlugin("clew.db", offer=False)])("Hello")
     assert offered(provider.heard[0]) == ["read"]
 
 

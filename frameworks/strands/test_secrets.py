@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from clew import Budget, Engine, SecretFound, SQLite
-from clew.adapters.strands import Clew, SlidingWindowConversationManager
+from clew.adapters.strands import ClewAgentPlugin, SlidingWindowConversationManager
 from clew.engine.settings import Settings
 from clew.testing import Answer
 
@@ -14,7 +14,7 @@ SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
 
 
 def plugged(engine: Engine) -> dict[str, Any]:
-    return {"plugins": [Clew(engine)]}
+    return {"plugins": [ClewAgentPlugin(engine)]}
 
 
 def managed(engine: Engine) -> dict[str, Any]:

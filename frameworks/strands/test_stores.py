@@ -10,7 +10,7 @@ from strands.types.exceptions import ContextWindowOverflowException
 import clew
 from clew import Budget
 from clew.adapters import strands as ours
-from clew.adapters.strands import Clew, ClewStrategy
+from clew.adapters.strands import ClewAgentPlugin, ClewStrategy
 from clew.engine.engine import Engine
 from clew.store.places import open_store
 from clew.testing import Answer
@@ -50,7 +50,7 @@ def test_a_store_that_was_opened_is_closed_and_opened_again(provide: Any, agent:
 
 
 def test_a_plugin_lets_go_of_its_store_and_opens_it_again(provide: Any, agent: Any, found: Any) -> None:
-    plugin = Clew("clew.db", session="talk")
+    plugin = ClewAgentPlugin("clew.db", session="talk")
     talking = agent(provide([Answer("Noted.")]), plugins=[plugin])
     talking("The port is 8080.")
     first = plugin.thread(talking)
@@ -80,7 +80,7 @@ def test_where_clew_fails_strands_own_way_is_taken(
 
 
 def test_where_clew_fails_the_agent_goes_on(provide: Any, agent: Any, caplog: pytest.LogCaptureFixture) -> None:
-    provider, plugin = provide([Answer("Noted.")]), Clew("clew.db", session="talk")
+    provider, plugin = provide([Answer("Noted.")]), ClewAgentPlugin("clew.db", session="talk")
     talking = agent(provider, tools=[read], plugins=[plugin])
     talking("Hello")
     clew.run(plugin.thread(talking).controller.engine.store.close())
@@ -94,7 +94,9 @@ def test_where_clew_fails_the_agent_goes_on(provide: Any, agent: Any, caplog: py
 
 
 @pytest.mark.parametrize(
-    "given", [{"plugins": [Clew("none.db")]}, {"context_manager": {"strategies": [ClewStrategy("none.db")]}}], ids=str
+    "given",
+    [{"plugins": [ClewAgentPlugin("none.db")]}, {"context_manager": {"strategies": [ClewStrategy("none.db")]}}],
+    ids=str,
 )
 def test_without_a_store_the_agent_goes_on_and_nothing_is_told_of_what_was_said(
     given: Any, provide: Any, agent: Any, caplog: pytest.LogCaptureFixture

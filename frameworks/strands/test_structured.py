@@ -10,7 +10,7 @@ from strands.hooks import BeforeInvocationEvent
 from strands.types.exceptions import ContextWindowOverflowException
 
 from clew.adapters import strands as ours
-from clew.adapters.strands import Clew
+from clew.adapters.strands import ClewAgentPlugin
 from clew.testing import Answer
 
 MANAGERS = ["SlidingWindowConversationManager", "SummarizingConversationManager"]
@@ -42,7 +42,7 @@ def test_alone_it_overflows(provide: Any, agent: Any) -> None:
 @pytest.mark.parametrize("method", ["auto", "llm"])
 def test_with_the_plugin_it_fits_and_the_messages_stay_whole(provide: Any, agent: Any, method: Any) -> None:
     provider = provide(answering)
-    talking = agent(provider, plugins=[Clew("clew.db", method=method)])
+    talking = agent(provider, plugins=[ClewAgentPlugin("clew.db", method=method)])
     whole, held = talked(talking), talking.messages
     assert len(whole) == 28
     for _ in range(2):
@@ -60,7 +60,7 @@ def test_with_the_plugin_it_fits_and_the_messages_stay_whole(provide: Any, agent
 
 def test_with_the_plugin_what_is_short_is_sent_as_it_is(provide: Any, agent: Any) -> None:
     provider = provide(answering)
-    talking = agent(provider, messages=grown(2), plugins=[Clew("clew.db")])
+    talking = agent(provider, messages=grown(2), plugins=[ClewAgentPlugin("clew.db")])
     talking.structured_output(Found, "Which port?")
     assert [m["role"] for m in provider.heard[0].body["messages"]] == ["user", "assistant", "user", "assistant", "user"]
 
@@ -84,7 +84,7 @@ def test_whoever_stops_it_leaves_the_messages_whole(provide: Any, agent: Any) ->
         if event.messages is None:
             raise InterruptedError("not now")
 
-    talking = agent(provide(answering), plugins=[Clew("clew.db")])
+    talking = agent(provide(answering), plugins=[ClewAgentPlugin("clew.db")])
     talking.add_hook(stop, BeforeInvocationEvent)
     whole = talked(talking)
     with pytest.raises(InterruptedError):

@@ -4,7 +4,7 @@ from typing import Any
 
 from strands import Agent, tool
 
-from clew.adapters.strands import Clew, hosted
+from clew.adapters.strands import ClewAgentPlugin, hosted
 from clew.agent.tasks import Output, Summaries
 from clew.testing import Answer, Call
 
@@ -24,7 +24,7 @@ async def test_a_report_is_summed_up_and_all_of_it_is_in_the_childs_session(
     provide: Any, model: Any, found: Any
 ) -> None:
     served = model(provide(script, 20_000), 20_000)
-    plugin, summaries = Clew("clew.db"), Summaries(hosted(served))
+    plugin, summaries = ClewAgentPlugin("clew.db"), Summaries(hosted(served))
     children: list[Agent] = []
 
     @tool

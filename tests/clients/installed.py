@@ -56,7 +56,7 @@ async def test_a_program_talks_through_the_gateway_and_is_then_as_it_was(which: 
 async def test_copilot_takes_the_lines_that_are_printed(tmp_path: Path) -> None:
     with stage(tmp_path, Model({"say hi": []})) as on, on.serving():
         said = clew(on, "install", "copilot", "--gateway")
-        export, start = (line.strip() for line in said.splitlines()[-2:])
+        export, start = (line.strip() for line in said.splitlines()[-3:-1])
         script = f"{export.replace('YOUR-MODEL', 'gpt-5.4')}\n{start} -p 'say hi'\n"
         (tmp_path / "pasted.sh").write_text(script)
         assert "Done: say-hi." in on.run(

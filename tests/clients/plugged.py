@@ -6,6 +6,7 @@ The provider is on loopback, and refuses what is too long or invalid; a program'
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -84,6 +85,7 @@ def test_claude_code(tmp_path: Path) -> None:
     }
     with stage(tmp_path, Recalling(plans)) as on, on.alone():
         clew(on, "install", "claude", "--yes")
+        shutil.rmtree(tmp_path / ".claude/skills")  # as for a version that knows no mods
         assert "Done: count-amber." in claude(on, f"count amber. {RULE}")
         seen = sent(on)
         # There is room for it: it stays whole.

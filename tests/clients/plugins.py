@@ -82,7 +82,7 @@ async def test_its_compaction_is_answered_from_the_log(client: str, way: str, tm
 @pytest.mark.parametrize(("client", "way"), EACH)
 async def test_a_large_result_is_a_preview_and_can_be_recalled(client: str, way: str, tmp_path: Path) -> None:
     def recall(body: dict[str, Any]) -> Call:
-        found = re.findall(r"characters out of view; recall (\w+)", json.dumps(body))
+        found = re.findall(r"characters out of view; (?:clew_)?recall (\w+)", json.dumps(body))
         return Call(RECALL[client], {"id": found[-1], "lines": "500-501"})
 
     model = Model({"count amber": [LONG, recall]})

@@ -1,12 +1,14 @@
 """What every adapter has, whatever its framework: an engine, conversations, tools on offer, and a model that writes."""
 
+import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from clew import catalog
 from clew.adapters.hosted import Hosted
@@ -168,6 +170,19 @@ class Host:
         known = catalog.lookup(model)
         if tokens and (not known.exact or tokens < known.window):
             self.engine.limits.windows.tell(model, tokens)
+
+
+def renamed(module: str, **now: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a module some of whose classes had other names: an old one is importable for a release."""
+
+    def found(name: str) -> Any:
+        if name not in now:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        said = f"{module}.{name} is {now[name]} now: the old name goes with 0.3"
+        warnings.warn(said, DeprecationWarning, stacklevel=2)
+        return getattr(sys.modules[module], now[name])
+
+    return found
 
 
 class Adapter:

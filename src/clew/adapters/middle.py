@@ -1,5 +1,6 @@
 """Middle: the first exchange and the newest tokens stay, and all that lies between becomes one summary."""
 
+from collections import Counter as Tally
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
@@ -9,14 +10,17 @@ from clew.core.cuts import groups
 from clew.core.items import Edit, Node
 from clew.core.view import Swap, View
 from clew.facts.chapters import Written
+from clew.facts.finding import find
 from clew.steps import Summarize
 from clew.steps.chapters.asking import Wanted, written_of
 from clew.steps.chapters.author import Author
 from clew.steps.places import protected, tail_start
 from clew.steps.summarize import coming
 from clew.steps.worklog.writing import BLOCK_SHARE
+from clew.text.framing import neutral
 from clew.tokens.target import Target
 
+TOOLS = 8  # that are named with how often they were called
 SIZES = "sizes"  # what an edit's evidence has of the tail and size it was made for
 
 
@@ -32,11 +36,15 @@ class Middle:
 
     async def __call__(self, view: View, target: Target) -> View:
         held = with_(view, pinned=view.pinned | self._kept(view, target))
-        aimed = self._aimed(held, target)
+        aimed = self._aimed(held, target, self.size)
         asked = coming(held, aimed, most=self.size)
         if not asked:
             return view
-        step = Summarize(max(1, self.size - target.meter.counter.text(self.heading)))
+        heading = self.heading + (
+            counted([n for one in asked for n in one.nodes], self.size // 2) if self.heading else ""
+        )
+        room = max(1, self.size - target.meter.counter.text(heading))
+        step, aimed = Summarize(room), self._aimed(held, target, room)
         after = await step(held, aimed)
         if not any("coverage" in edit.evidence for edit in after.edits[len(held.edits) :]):
             return view  # nothing new is told
@@ -45,7 +53,8 @@ class Middle:
             if self.told:
                 self.told(written)
             after = await with_(step, chapters=written.chapters)(held, aimed) if written.chapters else after
-        return view.replace_all(self._swaps(view, after.edits[len(view.edits) :]), by=self)
+            heading = self.heading if written.chapters else heading
+        return view.replace_all(self._swaps(view, after.edits[len(view.edits) :], heading), by=self)
 
     def _kept(self, view: View, target: Target) -> frozenset[str]:
         """The first exchange, the newest turn, what nobody has read yet, and as much of the end as has room."""
@@ -58,16 +67,16 @@ class Middle:
         keep = protected(view, target.under(with_(target.budget, tail=0)).to(target.limit.tokens))
         return frozenset(n.id for i, n in enumerate(view.nodes) if keep[i] or i < head or i >= tail)
 
-    def _aimed(self, held: View, target: Target) -> Target:
+    def _aimed(self, held: View, target: Target, size: int) -> Target:
         """The target that leaves the summary its room, and never more than makes it worth while."""
         whole = sum(target.meter.node(n).tokens for n in held.nodes if n.id not in held.pinned)
-        goal = target.size(held).tokens - whole + min(self.size, int(BLOCK_SHARE * whole))
+        goal = target.size(held).tokens - whole + min(size, int(BLOCK_SHARE * whole))
         return target.under(with_(target.budget, tail=0)).to(goal)
 
-    def _swaps(self, view: View, edits: tuple[Edit, ...]) -> Iterator[Swap]:
+    def _swaps(self, view: View, edits: tuple[Edit, ...], first: str) -> Iterator[Swap]:
         places = {n.id: i for i, n in enumerate(view.nodes)}
         for n, edit in enumerate(sorted(_direct(edits), key=lambda edit: places[edit.old[0]])):
-            heading = "" if n else self.heading
+            heading = "" if n else first
             told = [with_(new.item, text=f"{heading}{new.item.text}") for new in edit.new]
             evidence = {**edit.evidence, SIZES: [self.tail, self.size]}
             yield Swap(places[edit.old[0]], places[edit.old[-1]] + 1, told, evidence, edit.spent)
@@ -76,6 +85,21 @@ class Middle:
         """Whether a view has summaries that were made for another tail or size."""
         made = (edit.evidence.get(SIZES) for edit in view.edits)
         return any(sizes is not None and tuple(sizes) != (self.tail, self.size) for sizes in made)
+
+
+def counted(nodes: Sequence[Node], most: int) -> str:
+    """How many messages there are, the tools that were called, and the files that were named there, in one line of at
+    most so many characters."""
+    calls = [node.item for node in nodes if node.item.kind == "call"]
+    tools = ", ".join(f"{name[:60]} ({n})" for name, n in Tally(call.name for call in calls).most_common(TOOLS))
+    named = (fact for call in calls for fact in find(call.text) if fact.kind in ("path", "file"))
+    files = [*dict.fromkeys(fact.text for fact in named)]
+    files = [name for name in files if not any(other.endswith(f"/{name}") for other in files)]
+    line = f"{len(nodes)} messages" + (f"; tools called: {tools}" if tools else "")
+    shown = list(takewhile(lambda n: len(line) + sum(map(len, files[: n + 1])) + 2 * n < most, range(len(files))))
+    more = f" and {len(files) - len(shown)} more" if len(shown) < len(files) else ""
+    told = f"; files: {', '.join(files[: len(shown)])}{more}" if shown else f"; {len(files)} files" if files else ""
+    return neutral(" ".join(f"{line}{told}".split())) + "\n"
 
 
 def _direct(edits: Sequence[Edit]) -> list[Edit]:

@@ -9,10 +9,10 @@ from clew.engine.branch import Branch
 from clew.engine.cue import STATUS, Cue, spare
 from clew.steps import Arrivals
 from clew.tokens.target import Target
+from clew.wire.formats import named
 
 LEAST_ANSWER = 20  # one part in so many of the window: room for an answer, however much a client asks for
 MOST_MARGIN = 4  # one part in so many of where a client compacts: no call is thought to bring more
-ADDED = ("anthropic", "openai_chat")  # formats whose providers refuse what does not fit beside the longest answer
 
 
 def net(target: Target, client: str = "") -> Target:
@@ -23,7 +23,9 @@ def net(target: Target, client: str = "") -> Target:
     """
     target = with_(target, ceiling=None)
     if client:
-        kept = target.kept_free if client in ADDED else min(target.kept_free, target.window // LEAST_ANSWER)
+        kept = target.kept_free
+        if not named(client).counted_answer:  # its provider refuses nothing that fits without the longest answer
+            kept = min(kept, target.window // LEAST_ANSWER)
         return target.under(with_(target.budget, reserve=kept, start=None, high=1.0))
     reserve = min(target.kept_free + STATUS, target.window - 1)
     bare = with_(target.budget, reserve=reserve, start=None)

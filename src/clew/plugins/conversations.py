@@ -10,6 +10,7 @@ from clew.agent.control import ContextController
 from clew.agent.control.controller import TOOL_CHARACTERS, framed
 from clew.catalog import Model
 from clew.config import Config, engine
+from clew.config.places import here
 from clew.core.bridge import Lock, cross
 from clew.core.caches import Recent
 from clew.core.items import Scope
@@ -48,10 +49,17 @@ class PluginConversations:
     """Answers what a plugin asks, each question a JSON object that names its session."""
 
     def __init__(
-        self, client: str, engine: Engine, windows: dict[str, int], scope: Scope = "default", is_own: bool = False
+        self,
+        client: str,
+        engine: Engine,
+        windows: dict[str, int],
+        scope: Scope = "default",
+        is_own: bool = False,
+        is_served: bool = False,
     ) -> None:
         self._client, self._form = client, FORMS[client]
         self._is_own = is_own  # its user wants its own model to write what stands in for old messages
+        self._is_served = is_served  # what it sends goes through the gateway, which answers its compactions
         self._engine = engine
         self._windows = windows  # that the client told, by model: the engine's budgets are of these
         self._scope = scope
@@ -115,11 +123,13 @@ class PluginConversations:
         return {"text": await preview_of(self._engine, self._scope, event, text, name_in(self._client))}
 
     async def summary(self, asked: PluginQuestion) -> PluginAnswer:
-        """What the client may put in the place of what was said; None: nobody knows of it."""
+        """What the client may put in the place of what was said; None: its own model does, or nobody knows."""
         thread, own = await self._thread(asked), objects(asked.get("messages"))
         said = [part for _, parts in self._form.units(own) for part in parts]
         if said and await self._is_news(asked["session"], _body(asked, said)):
             await thread.keep(_body(asked, said), "anthropic")
+        if self._is_own:
+            return {"text": None}
         frame, _ = wire.decode(_body(asked, []), "anthropic")
         focus, kept = str(asked.get("focus") or ""), await self._kept(asked["session"], _body(asked, said))
         return {"text": await self._compactions.of(self._scope, asked["session"], frame, focus, kept)}
@@ -149,6 +159,8 @@ class PluginConversations:
 
         `own`: its own model is to sum them up. `skip`: why nothing is done ahead of time.
         """
+        if self._is_served:
+            return {"messages": None}
         if self._is_own:
             return {"own": True}
         if asked.get("ahead"):
@@ -274,7 +286,10 @@ def conversations(client: str, config: Config, store: SQLStore, scope: Scope) ->
 
     # By default code writes: where a client's own model does, that is paid, and takes its time.
     is_own = config.summary.model == "own" and config.sources.get("summary.model", "default") != "default"
-    return PluginConversations(client, engine(config, store, budget, method="auto"), windows, scope, is_own)
+    gateways = [f"http://{host}:{config.gateway.port}" for host in ("127.0.0.1", "localhost", "[::1]")]
+    is_served = here().env.get("ANTHROPIC_BASE_URL", "").rstrip("/") in gateways
+    made = engine(config, store, budget, method="auto")
+    return PluginConversations(client, made, windows, scope, is_own, is_served)
 
 
 def _as_it_is(message: TranscriptMessage) -> TranscriptMessage:

@@ -1,7 +1,7 @@
 """Clew in crewAI: what tasks tell each other here; what fits the window of one agent in `agents.py`.
 
-`Crew` and `Task` are crewAI's own with a `context_strategy`. `Compaction` keeps the conversations of agents within
-their models' windows, and forgets nothing.
+`Crew` and `Task` are crewAI's own with a `context_strategy`. `ClewCrewCompaction` keeps the conversations of agents
+within their models' windows, and forgets nothing.
 """
 
 import asyncio
@@ -33,8 +33,9 @@ from crewai.tasks.conditional_task import ConditionalTask
 from crewai.utilities.constants import NOT_SPECIFIED
 from pydantic import BaseModel, Field, PrivateAttr, SerializeAsAny
 
-from clew.adapters.crewai.agents import Compaction
+from clew.adapters.crewai.agents import ClewCrewCompaction
 from clew.adapters.crewai.llm import hosted
+from clew.adapters.host import renamed
 from clew.agent.tasks import Output, Strategy, Summaries, aggregate_summarized, effective
 from clew.agent.tasks.summaries import LEAST_OUTPUT_TOKENS, SUMMARY_SIZE
 from clew.core.bridge import begin
@@ -43,7 +44,7 @@ from clew.exchange.thread import best
 from clew.steps.chapters.model import Model
 
 __all__ = [
-    "Compaction",
+    "ClewCrewCompaction",
     "ContextSummarizedEvent",
     "ContextSummaryFailedEvent",
     "Crew",
@@ -52,6 +53,8 @@ __all__ = [
     "aggregate_summarized_outputs_from_task_outputs",
     "hosted",
 ]
+
+__getattr__ = renamed(__name__, Compaction="ClewCrewCompaction")
 
 M = TypeVar("M", bound=BaseModel)
 

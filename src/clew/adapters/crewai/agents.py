@@ -1,8 +1,8 @@
 """Agents of crewAI whose conversations fit their windows: each at a seat of its own, with tools to look after it."""
 
 from copy import copy
-from pathlib import Path
-from typing import Any
+from functools import cached_property
+from typing import Any, Unpack
 from weakref import WeakValueDictionary
 
 import crewai
@@ -12,40 +12,42 @@ from crewai.tools import BaseTool
 from pydantic import PrivateAttr, create_model
 
 from clew.adapters.crewai.llm import fitted, plain
-from clew.agent.control import ContextController, offered
+from clew.adapters.host import Deciding, Host, Where
+from clew.agent.control import ContextController
 from clew.core.bridge import run
-from clew.core.items import Scope
 from clew.core.own_tools import RECALL
 from clew.engine.engine import Engine
-from clew.exchange.thread import Thread, engine_at
-from clew.store.records import Method
+from clew.exchange.thread import Thread
 from clew.wire.formats.tools import ToolDeclaration
 
 TALKS = 32  # conversations of an agent that its tools may be called in
 ARGUMENT_TYPES: dict[str, Any] = {"string": str, "boolean": bool}  # of what clew's tools take
 
 
-class Compaction:
+class ClewCrewCompaction:
     """Keeps the conversations of agents within the windows of their models.
 
     In the method `llm` the agents decide, told how full their windows are; `when` and `how` are the user's words on it.
     """
 
-    def __init__(
-        self,
-        engine: Engine | str | Path | None = None,
-        *,
-        method: Method | None = None,
-        when: str = "",
-        how: str = "",
-        scope: Scope = "default",
-    ) -> None:
-        self.controller = ContextController(
-            engine_at(engine), when=when, how=how, offer=False, recall=RECALL
-        )  # the tools are crewAI's to run
-        self.controller.method = method or self.controller.method
-        self.scope = scope
+    def __init__(self, engine: Where = None, **options: Unpack[Deciding]) -> None:
+        # The tools are crewAI's to run.
+        self.host = Host(engine, offer=False, recall=RECALL, **options)
         self.talks: WeakValueDictionary[str, Thread] = WeakValueDictionary()  # by the task that they are about
+
+    @property
+    def engine(self) -> Engine:
+        """Opened when it is first needed."""
+        return self.host.engine
+
+    @cached_property
+    def controller(self) -> ContextController:
+        """Who decides: the same for all agents."""
+        return self.host.controller()
+
+    def close(self) -> None:
+        """Let go of a store that was opened for a path."""
+        run(self.host.close())
 
     def attach(self, *teams: crewai.Crew | crewai.Agent) -> None:
         """Look after these agents, and all those of these crews, from now on."""
@@ -65,10 +67,7 @@ class Compaction:
     def _attach(self, agent: Any, *tasks: Any) -> None:
         seat = _Seat(self, agent.role)
         agent.llm = fitted(agent.llm, seat.talk)
-        tools = [
-            _asking(tool, seat)
-            for tool in offered(self.controller.method, False, self.controller.when, self.controller.how)
-        ]
+        tools = [_asking(tool, seat) for tool in self.host.tools(self.controller.method)]
         for one in (agent, *tasks):
             one.tools = [*(one.tools or ()), *tools]
 
@@ -99,7 +98,7 @@ def _agents(crew: crewai.Crew) -> list[Any]:
 class _Seat:
     """The place of one agent: the conversations that it is in, one a task."""
 
-    def __init__(self, compaction: Compaction, name: str, has_tools: bool = True) -> None:
+    def __init__(self, compaction: ClewCrewCompaction, name: str, has_tools: bool = True) -> None:
         self.compaction = compaction
         self.name = name
         self.has_tools = has_tools
@@ -116,7 +115,7 @@ class _Seat:
         return bare
 
     def _new(self) -> Thread:
-        return Thread(self._controller, scope=self.compaction.scope)
+        return Thread(self._controller, scope=self.compaction.host.scope)
 
     def talk(self, task: Any, agent: Any) -> Thread:
         """The conversation in which a model is asked; without an agent it is not one of its loop."""

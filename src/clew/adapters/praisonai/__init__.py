@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 from uuid import uuid4
 
 from clew.core.own_tools import RECALL
@@ -22,25 +22,27 @@ from praisonaiagents.context.tokens import estimate_messages_tokens
 from praisonaiagents.hooks import BeforeLLMInput, HookEvent, HookRegistry
 from praisonaiagents.tools.schema import build_tool_definition
 
-from clew.adapters.praisonai.backend import Backend
+from clew.adapters.host import Deciding, Host, Where, renamed
+from clew.adapters.praisonai.backend import ClewBackend
 from clew.adapters.praisonai.compressor import PRAISON_FORMAT, SYSTEM_ROLES, ContextCompressor, PraisonCompressed
 from clew.adapters.praisonai.conversation import Conversation
 from clew.adapters.weaving import ChatMessage, plain
-from clew.agent.control import ContextController, offered
 from clew.compression import compress
 from clew.core.bridge import run
-from clew.core.items import SHORT, Scope
+from clew.core.items import SHORT
 from clew.core.view import View
 from clew.engine.append import Addition
 from clew.engine.engine import Engine
-from clew.exchange.thread import Thread, best, engine_at
+from clew.exchange.thread import best
 from clew.sessions.about import results_of
 from clew.steps.handoff import NEW_SESSION
 from clew.steps.lines import preview
 from clew.store.records import Origin
 from clew.wire.formats.tools import ToolDeclaration
 
-__all__ = ["Backend", "Context", "ContextCompressor", "PraisonCompressed", "register"]
+__all__ = ["ClewBackend", "ClewContext", "ContextCompressor", "PraisonCompressed", "register"]
+
+__getattr__ = renamed(__name__, Backend="ClewBackend", Context="ClewContext")
 
 BUDGET_PARTS = 4  # of the tokens that an optimizer may leave, one part for the summary and two for the tail
 LEAST_SUMMARY_TOKENS = 750  # tokens of a summary, where PraisonAI finds no room for a history at all
@@ -91,29 +93,26 @@ def register(
     return undoing
 
 
-class Context(ContextManager):  # type: ignore[misc]
+class ClewContext(ContextManager):  # type: ignore[misc]
     """`Agent(context=...)`: each turn of a chat fits and nothing of it is lost, with `tools` to look it up.
 
-    PraisonAI asks it once a turn. Where one turn makes many calls, `Backend` sees each of them.
+    PraisonAI asks it once a turn. Where one turn makes many calls, `ClewBackend` sees each of them.
     """
 
     def __init__(
         self,
-        engine: Engine | str | Path | None = None,
+        engine: Where = None,
         *,
         session: str | None = None,
         model: str = "gpt-4o-mini",
-        when: str = "",
-        how: str = "",
         sessions: Any = None,
-        scope: Scope = "default",
         config: ContextConfig | None = None,
+        **options: Unpack[Deciding],
     ) -> None:
         super().__init__(model, config, session or "")
-        self.engine = engine_at(engine)
         # PraisonAI runs tools that are functions of its agent: they are offered in `tools`, not in a request.
-        controller = ContextController(self.engine, when=when, how=how, offer=False, recall=RECALL)
-        self.conversation = Conversation(Thread(controller, session, scope=scope), sessions)
+        self.host = Host(engine, offer=False, **options)
+        self.conversation = Conversation(self.host.thread(session), sessions)
         self._sent: list[ChatMessage] = []  # what was last given back
         self._name = uuid4().hex[:8]
         self._aside: View | None = None  # results that were too large, each with its call
@@ -122,9 +121,13 @@ class Context(ContextManager):  # type: ignore[misc]
     def tools(self) -> list[Callable[..., str]]:
         """Functions for the agent's own list of tools."""
         controller = self.conversation.thread.controller
-        return [
-            _function(tool, self._answer) for tool in offered(controller.method, False, controller.when, controller.how)
-        ]
+        controller.recall = RECALL  # who never takes them has them not, and is told of none
+        return [_function(tool, self._answer) for tool in self.host.tools(controller.method)]
+
+    @property
+    def engine(self) -> Engine:
+        """What keeps its conversations."""
+        return self.host.engine
 
     @property
     def hooks(self) -> HookRegistry:

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequenc
 from contextvars import ContextVar
 from functools import partial
 from inspect import isawaitable, unwrap
-from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Unpack
 from weakref import WeakKeyDictionary
 
 from praisonaiagents.config.feature_configs import DEFAULT_TOOL_OUTPUT_LIMIT
@@ -16,20 +15,17 @@ from praisonaiagents.context.manager import ContextManager
 from praisonaiagents.llm.openai_client import OpenAIClient
 from praisonaiagents.utils.async_bridge import run_coroutine_from_any_context
 
+from clew.adapters.host import Deciding, Host, Where
 from clew.adapters.hosted import Hosted
 from clew.adapters.praisonai.compressor import SYSTEM_ROLES
 from clew.adapters.praisonai.conversation import CALLING, CallUnderWay, Conversation
 from clew.adapters.weaving import ChatMessage, is_same, plain, unquoted
-from clew.agent.control import ContextController
 from clew.agent.tasks import Strategy, Summaries
-from clew.core.items import Scope
 from clew.core.threads import in_thread_of_its_own
-from clew.engine.engine import Engine
-from clew.exchange.thread import Thread, engine_at, warn
+from clew.exchange.thread import Thread, warn
 from clew.llm import replies, requests
 from clew.steps.chapters.by_model import ByModel
 from clew.steps.chapters.model import Prompt, Reply
-from clew.store.records import Method
 
 # What an agent may say of a turn that PraisonAI's tool loop understands, or hands on to the model.
 PASSED = (
@@ -48,7 +44,7 @@ _LOGGER = logging.getLogger("clew")
 _RUNNING: ContextVar[Conversation | None] = ContextVar("running", default=None)
 
 
-class Backend(OpenAIClient):  # type: ignore[misc]
+class ClewBackend(OpenAIClient):  # type: ignore[misc]
     """`Agent(model=...)`: a model behind OpenAI's API; every request of the tool loop fits, with tools and status.
 
     Nothing else is needed: PraisonAI's own context management is turned off for its agents. With the `reports`
@@ -58,24 +54,19 @@ class Backend(OpenAIClient):  # type: ignore[misc]
     def __init__(
         self,
         model: str,
-        engine: Engine | str | Path | None = None,
+        engine: Where = None,
         *,
         session: str | None = None,
-        method: Method | None = None,
-        when: str = "",
-        how: str = "",
         sessions: Any = None,
-        scope: Scope = "default",
         reports: Strategy = "full",
         api_key: str | None = None,
         base_url: str | None = None,
+        **options: Unpack[Deciding],
     ) -> None:
         super().__init__(api_key, base_url)
         self.model = model
-        controller = ContextController(engine_at(engine), when=when, how=how)
-        controller.method = method or controller.method
-        thread = Thread(controller, session, scope=scope)
-        self.conversation = Conversation(thread, sessions)  # of the agent that speaks first
+        self.host = Host(engine, **options)
+        self.conversation = Conversation(self.host.thread(session), sessions)  # of the agent that speaks first
         self._named: dict[str, Conversation] = {}
         self._nameless: WeakKeyDictionary[Any, Conversation] = WeakKeyDictionary()
         self._is_taken = False
@@ -84,10 +75,10 @@ class Backend(OpenAIClient):  # type: ignore[misc]
         self._own = ByModel(hosted)
         self._choosing = Lock()  # agents may speak at the same time
 
-    def child(self, name: str) -> "Backend":
+    def child(self, name: str) -> "ClewBackend":
         """The backend of a sub-agent, whose lineage hangs under this one's."""
         thread = self.conversation.thread.child(name)
-        made = Backend(
+        made = ClewBackend(
             self.model,
             thread.controller.engine,
             session=thread.session,

@@ -5,6 +5,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from clew.adapters.host import is_same_store
 from clew.adapters.praisonai.compressor import PRAISON_FORMAT, newest, open_child
 from clew.adapters.weaving import ChatMessage, told_in, woven
 from clew.agent.tasks import Output, Summaries
@@ -71,15 +72,14 @@ class Conversation:
     def hang_under(self, parent: Thread, name: str) -> None:
         """Be a part of the work of another agent, unless this has begun already or that one is in another store."""
         thread = self.thread
-        if thread.last is None and thread.origin is None and parent.last and _is_same_store(thread, parent):
+        if (
+            thread.last is None
+            and thread.origin is None
+            and parent.last
+            and is_same_store(thread.controller.engine, parent.controller.engine)
+        ):
             thread.origin = Origin("subagent", parent.last.view.branch)
             thread.session = thread.session or parent.name_of_child(name)
-
-
-def _is_same_store(one: Thread, other: Thread) -> bool:
-    mine, theirs = (thread.controller.engine.store for thread in (one, other))
-    place = getattr(mine, "place", None)
-    return mine is theirs or (place not in (None, ":memory:") and place == getattr(theirs, "place", None))
 
 
 @dataclass(slots=True)

@@ -5,7 +5,6 @@ What leaves an agent's messages is in clew's log, and what stands there instead 
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from clew.errors import MissingExtra
@@ -20,13 +19,13 @@ from strands.agent.conversation_manager import ProactiveCompressionConfig
 from strands.agent.conversation_manager.conversation_manager import DEFAULT_COMPRESSION_THRESHOLD
 from strands.types.content import Messages
 
-from clew.adapters.strands.context import Clew, ClewStrategy
+from clew.adapters.host import Where, renamed
+from clew.adapters.strands.context import ClewAgentPlugin, ClewStrategy
 from clew.adapters.strands.keeping import Keeping
 from clew.adapters.strands.messages import hosted, shortened, written_by, written_by_agent
 from clew.adapters.strands.protecting import Leaving, Protecting
 from clew.core.bridge import run
 from clew.core.items import Scope
-from clew.engine.engine import Engine
 from clew.exchange.thread import warn
 from clew.steps import ClearResults, Cut, Offload, Trim, summarizing
 from clew.steps.chapters.by_model import ByModel
@@ -34,7 +33,7 @@ from clew.steps.protocol import Pipeline, Step
 
 __all__ = [
     "DEFAULT_COMPRESSION_THRESHOLD",
-    "Clew",
+    "ClewAgentPlugin",
     "ClewStrategy",
     "NullConversationManager",
     "ProactiveCompressionConfig",
@@ -42,6 +41,8 @@ __all__ = [
     "SummarizingConversationManager",
     "hosted",
 ]
+
+__getattr__ = renamed(__name__, Clew="ClewAgentPlugin")
 
 
 class NullConversationManager(Keeping, theirs.NullConversationManager):
@@ -66,7 +67,7 @@ class SlidingWindowConversationManager(Keeping, theirs.SlidingWindowConversation
         per_turn: bool | int = False,
         pin_first: int | None = None,
         proactive_compression: bool | ProactiveCompressionConfig | None = None,
-        engine: Engine | str | Path | None = None,
+        engine: Where = None,
         session: str | None = None,
         scope: Scope = "default",
     ) -> None:
@@ -132,7 +133,7 @@ class SummarizingConversationManager(Keeping, theirs.SummarizingConversationMana
         *,
         pin_first: int | None = None,
         proactive_compression: bool | ProactiveCompressionConfig | None = None,
-        engine: Engine | str | Path | None = None,
+        engine: Where = None,
         session: str | None = None,
         scope: Scope = "default",
     ) -> None:

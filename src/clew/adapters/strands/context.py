@@ -1,9 +1,7 @@
 """Clew in Strands' newer facade: a plugin that does all of it, and a strategy for a pipeline of strategies."""
 
 from collections.abc import Sequence
-from contextvars import ContextVar
-from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
@@ -25,6 +23,7 @@ from strands.types.content import Message
 from strands.types.exceptions import ContextWindowOverflowException
 from strands.types.tools import ToolSpec
 
+from clew.adapters.host import Host, Naming, Where, call_from, caller
 from clew.adapters.strands.messages import (
     STRANDS_FORMAT,
     TOO_LONG,
@@ -40,10 +39,8 @@ from clew.adapters.strands.messages import (
 )
 from clew.adapters.strands.structured import Structured
 from clew.adapters.strands.tools import may_recall, tool_of
-from clew.agent.control import STEERING, ContextController, offered
 from clew.core.bridge import cross
 from clew.core.items import Scope
-from clew.engine.engine import Engine
 from clew.errors import ClewError, SecretFound
 from clew.exchange.thread import Thread, warn
 from clew.store.records import Cause, Method, Origin
@@ -60,12 +57,12 @@ class ClewStrategy:
 
     def __init__(
         self,
-        engine: Engine | str | Path | None = None,
+        engine: Where = None,
         *,
         session: str | None = None,
         scope: Scope = "default",
     ) -> None:
-        self._where, self._session, self._scope = engine, session, scope
+        self.host = Host(engine, session=session, scope=scope, offer=False)
         self._threads: WeakKeyDictionary[LocalAgent, Thread] = WeakKeyDictionary()
 
     def init(self, agent: Agent, stash: object = None) -> None:
@@ -77,7 +74,7 @@ class ClewStrategy:
         agent = context.agent
         try:
             if agent not in self._threads:
-                self._threads[agent] = open_thread(agent, self._where, self._session, self._scope)
+                self._threads[agent] = open_thread(agent, self.host)
                 self._threads[agent].own = written_by(agent)
             thread = self._threads[agent]
             if context.overflow:
@@ -92,7 +89,7 @@ class ClewStrategy:
 
     def close(self) -> None:
         """Let go of a store that was opened for a path; the next call would open it again."""
-        let_go(self._threads, self._where)
+        let_go(self._threads, self.host)
 
     async def _hear(self, event: AfterModelCallEvent) -> None:
         if thread := self._threads.get(event.agent):
@@ -121,10 +118,7 @@ class Whole(NullConversationManager):
         self._other.reduce_context(agent, e, **kwargs)
 
 
-_caller: ContextVar[Thread | None] = ContextVar("clew_caller", default=None)  # whose tool is running
-
-
-class Clew(Plugin):
+class ClewAgentPlugin(Plugin):
     """Each call sends what fits of an agent's messages, which themselves stay whole.
 
     With the method `llm`, the agent is told how full its window is, and may begin a new session. Its auxiliary model
@@ -133,21 +127,9 @@ class Clew(Plugin):
 
     name = "clew"
 
-    def __init__(
-        self,
-        engine: Engine | str | Path | None = None,
-        *,
-        session: str | None = None,
-        scope: Scope = "default",
-        method: Method | None = None,
-        when: str = "",
-        how: str = "",
-        offer: bool = True,
-        asks: bool = True,
-    ) -> None:
+    def __init__(self, engine: Where = None, *, asks: bool = True, **options: Unpack[Naming]) -> None:
         super().__init__()
-        self._where, self._session, self._scope = engine, session, scope
-        self._method, self._when, self._how, self._offer, self._asks = method, when, how, offer, asks
+        self.host, self._asks = Host(engine, **options), asks
         self._threads: WeakKeyDictionary[LocalAgent, Thread] = WeakKeyDictionary()
         self._callers: dict[str, Thread | None] = {}
         self._structured = Structured(self._threads.get)
@@ -159,9 +141,8 @@ class Clew(Plugin):
             self.thread(agent)
         except Exception as error:
             warn("clew could not open its store; it tries again with the next request", error)
-        if self._offer:
-            tools = offered("llm", False, self._when, self._how)
-            agent.tool_registry.process_tools([tool_of(tool, self.thread) for tool in tools])
+        if self.host.offer:
+            agent.tool_registry.process_tools([tool_of(tool, self.thread) for tool in self.host.tools()])
         agent.add_middleware(InvokeModelStage.Input, self._fit)
         agent.add_hook(self._begin, BeforeInvocationEvent)
         agent.add_hook(self._end, AfterInvocationEvent)
@@ -173,19 +154,14 @@ class Clew(Plugin):
     def thread(self, agent: Agent) -> Thread:
         """The conversation of an agent: its `controller` has the method and the engine."""
         if agent not in self._threads:
-            thread = open_thread(agent, self._where, self._session, self._scope)
+            thread = open_thread(agent, self.host)
             thread.own = written_by(agent) if self._asks else None
-            thread.controller = ContextController(
-                thread.controller.engine, when=self._when, how=self._how, offer=self._offer
-            )
-            if self._method:
-                thread.controller.method = self._method
             self._threads[agent] = thread
         return self._threads[agent]
 
     def close(self) -> None:
         """Let go of a store that was opened for a path; the next request would open it again."""
-        let_go(self._threads, self._where)
+        let_go(self._threads, self.host)
 
     async def switch(self, agent: Agent, method: Method) -> None:
         """Who decides from the next call on; remembered where the conversation has a name."""
@@ -217,7 +193,7 @@ class Clew(Plugin):
 
     def _own(self, tools: Sequence[ToolSpec]) -> list[ToolSpec]:
         """The tools that are not of clew: those are offered as the method wants it."""
-        return [spec for spec in tools if not (self._offer and spec["name"] in STEERING)]
+        return [spec for spec in tools if not self.host.is_ours(spec["name"])]
 
     async def _end(self, event: AfterInvocationEvent) -> None:
         """Have the answer in the log, too: perhaps nobody asks this agent again."""
@@ -246,13 +222,12 @@ class Clew(Plugin):
         """Hang what a tool of another agent begins under that agent's conversation, and what a swarm hands over too."""
         try:
             thread = self.thread(event.agent)
-            if self._method is None and thread.session is not None:
-                await cross(thread.controller.load(thread.scope, thread.session))
+            await self.host.load(thread)
         except Exception as error:
             warn("clew could not find this conversation", error)
             return
-        cause: Cause = "subagent" if _caller.get() else "handoff"
-        parent = _caller.get() or event.invocation_state.get(self.name)
+        cause: Cause = "subagent" if caller() else "handoff"
+        parent = caller() or event.invocation_state.get(self.name)
         if parent is not None and parent is not thread and parent.last is not None and not event.agent.messages:
             thread.origin = Origin(cause, parent.last.view.branch)
             thread.session = f"{parent.session or 'agent'}-{event.agent.name}-{uuid4().hex[:8]}"
@@ -260,12 +235,12 @@ class Clew(Plugin):
 
     def _lend(self, event: BeforeToolCallEvent) -> None:
         """While a tool runs, whoever it calls is called by this agent."""
-        self._callers[event.tool_use["toolUseId"]] = _caller.get()
-        _caller.set(self._threads.get(event.agent))
+        self._callers[event.tool_use["toolUseId"]] = caller()
+        call_from(self._threads.get(event.agent))
 
     def _take_back(self, event: AfterToolCallEvent) -> None:
         """And no longer."""
-        _caller.set(self._callers.pop(event.tool_use["toolUseId"], None))
+        call_from(self._callers.pop(event.tool_use["toolUseId"], None))
 
 
 def _take_over(agent: Agent) -> None:

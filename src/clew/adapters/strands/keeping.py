@@ -4,7 +4,6 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -15,13 +14,13 @@ from strands.hooks import AfterModelCallEvent, BeforeInvocationEvent, BeforeMode
 from strands.types.agent import LocalAgent
 from strands.types.content import Message, Messages
 
+from clew.adapters.host import Host, Where
 from clew.adapters.strands.messages import STRANDS_FORMAT, hear, let_go, open_thread, request_of, shortened, taken
 from clew.adapters.strands.structured import is_structured
 from clew.adapters.strands.tools import may_recall
 from clew.core.bridge import cross, run
 from clew.core.items import Scope
 from clew.core.view import View
-from clew.engine.engine import Engine
 from clew.engine.settings import Compaction
 from clew.errors import SecretFound
 from clew.exchange.thread import Thread, warn
@@ -45,7 +44,7 @@ class Keeping(ConversationManager):
         self,
         *args: Any,
         proactive_compression: bool | ProactiveCompressionConfig | None = None,
-        engine: Engine | str | Path | None = None,
+        engine: Where = None,
         session: str | None = None,
         scope: Scope = "default",
         **kwargs: Any,
@@ -53,7 +52,7 @@ class Keeping(ConversationManager):
         super().__init__(*args, **kwargs)  # theirs stays off: its hook would block the loop while it compresses
         self._when = of_window(proactive_compression)
         self._is_on = self._when is not None
-        self._where, self._session, self._scope = engine, session, scope
+        self.host = Host(engine, session=session, scope=scope, offer=False)
         self._threads: WeakKeyDictionary[LocalAgent, Thread] = WeakKeyDictionary()
         self._has_told = False  # that its threshold cannot hold
         self._head: Messages = []  # what stands now for the messages that were removed
@@ -69,7 +68,7 @@ class Keeping(ConversationManager):
     def _thread(self, agent: Agent) -> Thread:
         """The agent's conversation."""
         if agent not in self._threads:
-            thread = open_thread(agent, self._where, self._session, self._scope, step=self._step())
+            thread = open_thread(agent, self.host, step=self._step())
             thread.own = self._author(agent)
             engine = thread.controller.engine
             on: Compaction = "on" if self._when else "off"
@@ -85,7 +84,7 @@ class Keeping(ConversationManager):
 
     def close(self) -> None:
         """Let go of a store that was opened for a path; the next call would open it again."""
-        let_go(self._threads, self._where)
+        let_go(self._threads, self.host)
 
     def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
         """Always registered, as in Strands: whether there is something to do is seen at each call."""
@@ -127,7 +126,9 @@ class Keeping(ConversationManager):
         """Say where the threshold that was asked for cannot hold."""
         if self._when and not self._has_told:
             self._has_told = True
-            if moved := self._when.moved(await cross(thread.controller.engine.limits.target(self._scope, view.frame))):
+            if moved := self._when.moved(
+                await cross(thread.controller.engine.limits.target(self.host.scope, view.frame))
+            ):
                 log.warning("proactive_compression: %s", moved)
 
     async def _hear(self, event: AfterModelCallEvent) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import replace as with_
 from functools import partial
 from operator import is_
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -16,13 +15,12 @@ from strands.models import Model
 from strands.types.content import Message, Messages
 from strands.types.tools import ToolSpec
 
+from clew.adapters.host import Host
 from clew.adapters.hosted import Hosted
 from clew.adapters.strands.clients import apart, shares
 from clew.adapters.strands.protecting import JOINED, Protecting, pinned
-from clew.agent.control import ContextController
 from clew.catalog.usage import spent
 from clew.core.bridge import cross, run
-from clew.core.items import Scope
 from clew.core.limits import Budget
 from clew.core.view import View
 from clew.engine.engine import Engine, body
@@ -57,27 +55,22 @@ def name_of(model: Model) -> str:
     return str(dict(model.get_config()).get("model_id") or "")
 
 
-def open_thread(
-    agent: Agent,
-    where: Engine | str | Path | None,
-    session: str | None,
-    scope: Scope,
-    **given: Any,
-) -> Thread:
+def open_thread(agent: Agent, host: Host, **given: Any) -> Thread:
     """The conversation of an agent, named as its session manager names it; what is `given` is as for `Engine`."""
+    where = host.where() if callable(host.where) else host.where
     if (window := agent.model.context_window_limit) and not isinstance(where, Engine):
         given = {"budget": Budget(window=window), **given}
     # What is set here must not hold for whoever else uses an engine that was given.
     engine = where.variant(**given) if isinstance(where, Engine) else engine_at(where, **given)
     if not isinstance(step := engine.settings.step, Protecting):
         engine.settings = with_(engine.settings, step=Protecting(step))
-    return Thread(ContextController(engine, offer=False), session or session_of(agent), scope=scope)
+    return Thread(host.controller(engine), host.session or session_of(agent), scope=host.scope)
 
 
-def let_go(threads: MutableMapping[Any, Thread], where: Engine | str | Path | None) -> None:
+def let_go(threads: MutableMapping[Any, Thread], host: Host) -> None:
     """End what goes on for these conversations; an engine that was given keeps its store."""
     for _, thread in [*threads.items()]:
-        run(thread.controller.engine.close(store=not isinstance(where, Engine)))
+        run(thread.controller.engine.close(store=not isinstance(host.where, Engine)))
     threads.clear()
 
 

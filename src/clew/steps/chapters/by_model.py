@@ -38,6 +38,7 @@ SLACK = 0.9  # of the window: our count may not be the model's own
 LEAST_ROOM_TO_ASK = 500  # tokens of room without which there is no use in asking
 AUTH = 2  # strikes for a key that is not taken: it will not be the next time
 MANY_TOKENS = 8  # exact tokens: with fewer nobody can be judged by them
+SOME_UNFOUND = 4  # of them, for which a short text is not refused: they are named below it
 UNFOUND_SHARE = 1 / 8  # of them that may stand nowhere: who invents more is not believed in what nobody can check
 SOME_OF_A_KIND, SOME_FIGURES = 3, 8  # names that differ in their numbers alone, and figures of one form
 VAGUE = 1 / 3  # of the exact tokens that there are to tell in as many words
@@ -235,7 +236,7 @@ def _lacking(nodes: Sequence[Node], after: View) -> list[Node]:
 
 def is_invented(vouched: Vouched) -> bool:
     """Whether so much stands nowhere that nothing of it is believed."""
-    return vouched.tokens >= MANY_TOKENS and vouched.unfound > UNFOUND_SHARE * vouched.tokens
+    return vouched.unfound >= SOME_UNFOUND and vouched.unfound > UNFOUND_SHARE * vouched.tokens
 
 
 def is_vague(text: str, nodes: Sequence[Node]) -> bool:

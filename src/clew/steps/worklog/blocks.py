@@ -23,6 +23,7 @@ from clew.tokens.meter import Meter
 OPENING = "[work log, "  # how a block begins
 TOGETHER = 8  # blocks that become one
 MERGED = 0.5  # of what they took at first
+MOST_KEPT = 24_000  # characters of what models say of them, for when there is room again: each merge writes it anew
 HEAD = 80  # characters of the heading of a block
 INDENT = "  "  # of a model's words
 # What they are worth where blocks become one: its one line first, then all it wrote, then what code chose.
@@ -186,6 +187,7 @@ def _in_its_words(some: Sequence[Block], by_model: Sequence[Block], by_code: Blo
         every = [line for block in by_model for line in block.texts[min(n, len(block.texts) - 1)].splitlines()]
         text = "\n".join(line for line in every if line.strip())
         texts += [text] if not texts or len(text) < SHORTER * len(texts[-1]) else []
+    texts = [*(text for text in texts[:-1] if len(text) <= MOST_KEPT), texts[-1]]
     level = len(texts) - 1
     for share in (MERGED, MERGED * MERGED):
         text = chosen(texts[level], share)

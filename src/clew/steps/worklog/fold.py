@@ -1,7 +1,7 @@
 """One compaction: which of the oldest groups become blocks of the log, and which blocks get fewer words."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace as with_
 from itertools import accumulate
 from typing import NamedTuple
@@ -108,11 +108,11 @@ class LogFold:
             size = min(int(RATIO * tokens), int(MARGIN * room * tokens / max(1, gone)))
             found.append(ChapterStretch(tuple(self.view.originals(*run)), tokens, max(LEAST_CHAPTER, size)))
         new = sum(one.size for one in found)
-        return [*found, *self._to_tell_anew(self._old_room(new, self._at_length()))]
+        return [*found, *self._to_tell_anew(self._old_room(new, self._at_length(self.history.log)))]
 
-    def _at_length(self) -> int:
-        """Tokens of the blocks so far, each at its greatest length."""
-        return self.history.log_tokens(with_(block, level=0) for block in self.history.log.values())
+    def _at_length(self, log: Blocks) -> int:
+        """Tokens of blocks, each at its greatest length."""
+        return self.history.log_tokens(with_(block, level=0) for block in log.values())
 
     def _to_tell_anew(self, room: int) -> Iterator[ChapterStretch]:
         """The blocks that lose words by this fold: a model makes one of them better than code can choose of its lines.
@@ -122,7 +122,7 @@ class LogFold:
         """
         history, small = self.history, self.history.target.budget.is_small
         spans = [at for at in self.log if at[1] - at[0] > 1]
-        if small and self._at_length() > room:
+        if small and self._at_length(history.log) > room:
             spans = [(row[0][0], row[-1][1]) for row in rows(history, history.log, spoken=True) if len(row) > 1]
         for start, stop in spans:
             some = {at: with_(block, level=0) for at, block in history.log.items() if start <= at[0] < stop}
@@ -214,10 +214,16 @@ class LogFold:
             room = self._room(log, rest)
         spans = self._spans(extent, max(LEAST_BLOCK, room))
         free = self.goal.tokens - rest - self.history.log_tokens(log.values())
-        room = min(room, want) if is_small else room  # what new blocks leave the old ones have
+        if is_small:  # the old ones have what new ones leave, up to their full length
+            room = max(min(room, want), room - self._at_length(log) + self.history.log_tokens(log.values()))
         made = self.writing.written(spans, max(LEAST_BLOCK // 2, room), self.stands, free)
-        swaps = [*changed(self.history, log, made, self.stands, self.writing.anew), *made.values()] if made else []
-        if is_small and swaps and (left := self.goal.tokens - self._after(swaps).tokens) > 0:
+        return self._with_left(log, made) if made else []
+
+    def _with_left(self, log: Blocks, made: Mapping[Stretch, Swap]) -> list[Swap]:
+        """The swaps of old and new blocks; in a small room the old ones have what is left over."""
+        swaps = [*changed(self.history, log, made, self.stands, self.writing.anew), *made.values()]
+        left = self.goal.tokens - self._after(swaps).tokens
+        if log and left > 0 and self.history.target.budget.is_small:
             log = self._raised(log, left)
             swaps = [*changed(self.history, log, made, self.stands, self.writing.anew), *made.values()]
         return swaps
@@ -239,7 +245,7 @@ class LogFold:
         stands = min(self.stands, self.history.rules_size)
         made = self.writing.written(spans, LEAST_BLOCK // 2, stands, 0, brief=True) if spans else {}
         log = lowered(self.history, self.log, 0, self.most, -1 if made else max(self.old, default=-1))
-        return [*changed(self.history, log, made, self.stands, self.writing.anew), *made.values()]
+        return self._with_left(log, made)
 
     def _spans(self, extent: int, room: int) -> list[Stretch]:
         """So many groups as blocks: each ends before a request once it is long enough, or inside a long one."""

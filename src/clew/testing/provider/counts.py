@@ -7,13 +7,3 @@ def counted(body: ProviderBody) -> ProviderBody:
     """The request that is counted: of Gemini it may stand inside, and then it names its model itself."""
     inside = body.get("generateContentRequest") or body.get("generate_content_request")
     return inside if isinstance(inside, dict) else body
-
-
-def told(format: str, tokens: int) -> ProviderBody:
-    """A count in the words of a provider."""
-    match format:
-        case "gemini":
-            return {"totalTokens": tokens, "promptTokensDetails": [{"modality": "TEXT", "tokenCount": tokens}]}
-        case "openai_responses":
-            return {"object": "response.input_tokens", "input_tokens": tokens}
-    return {"input_tokens": tokens}

@@ -15,7 +15,7 @@ from clew.testing.provider.cache import Cache, CachedBlock, opening, prompt, sha
 from clew.testing.provider.faults import ProviderFault
 from clew.testing.provider.routes import Route, route, speaker
 from clew.testing.provider.serving import LoopbackServer, ServedReply, ServedRequest
-from clew.wire import check
+from clew.wire import check, named
 
 
 class ProviderShape(Protocol):
@@ -125,7 +125,7 @@ class StrictProvider:
         if fault:
             return _failed(turn, fault)
         if wanted.call.act == "count":
-            return _told(turn, [rawjson.dumps(counts.told(format, turn.spent.input))], streamed=False)
+            return _told(turn, [rawjson.dumps(named(format).counted(turn.spent.input))], streamed=False)
         window = self.models.get(turn.model, self.window)
         if fault := faults.too_long(turn.body, format, turn.spent.input, window):
             if heard.streamed and format == "openai_responses":  # says it in the stream

@@ -1,6 +1,6 @@
 """What a wire format is: a body to frame and items and back, and all in which its provider differs from others."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace as with_
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -70,6 +70,9 @@ class Format:
     mark: ClassVar[Block | None] = None  # how the end of a cached prefix is marked
     keeps_marks: ClassVar[bool] = False  # marks mean the same as in others
     fixed: ClassVar[Mapping[str, Any]] = {}  # what a request made from another one says beside
+
+    streams_lists: ClassVar[bool] = False  # unless events are asked for
+    end_of_stream: ClassVar[bytes] = b""  # after the last event
 
     # The body.
 
@@ -215,6 +218,14 @@ class Format:
         """What a client is told that something is wrong."""
         kind = _OPENAI_KINDS.get(status, "server_error" if status >= 500 else "invalid_request_error")
         return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+    def said(self, text: str, model: str, read: int, written: int) -> Block:
+        """An answer that says a text and that no model gave; `read` and `written` are the tokens it reports."""
+        raise BadRequest(f"answers in the format {self.NAME} are not given here")
+
+    def events(self, whole: Block) -> Iterator[tuple[str, Block]]:
+        """The same as it is streamed: the name of each event, and what it says."""
+        raise BadRequest(f"answers in the format {self.NAME} are not given here")
 
     def answer(self) -> AnswerBuilder:
         """What puts an answer together."""

@@ -4,7 +4,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any, ClassVar
 
 from clew.core.items import Item
-from clew.wire.formats.anthropic import codec, media, tools
+from clew.wire.formats.anthropic import codec, media, tools, writing
 from clew.wire.formats.anthropic.answers import MessagesAnswer
 from clew.wire.formats.anthropic.codec import LIST, NAME
 from clew.wire.formats.anthropic.joining import MessagesStream
@@ -31,6 +31,7 @@ class Anthropic(Format):
 
     NAME, LIST, RULES = NAME, LIST, RULES
     answer, joined = staticmethod(MessagesAnswer), staticmethod(MessagesStream)
+    said, events = staticmethod(writing.said), staticmethod(writing.events)
     split, join = staticmethod(codec.split), staticmethod(codec.join)
     read, write = staticmethod(codec.read), staticmethod(codec.write)
     read_choice, write_tools = staticmethod(tools.read_choice), staticmethod(tools.write_tools)

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from clew.core import rawjson
 from clew.core.items import Item
 from clew.wire.formats.base import ApiAct, ApiCall, CallResult, Format, ParameterKeys, is_seen, with_wire
-from clew.wire.formats.gemini import codec, media, tools
+from clew.wire.formats.gemini import codec, media, tools, writing
 from clew.wire.formats.gemini.answers import GeminiAnswer
 from clew.wire.formats.gemini.calls import without
 from clew.wire.formats.gemini.codec import LIST, NAME, RESPONSE, id_of, identified
@@ -43,6 +43,7 @@ class Gemini(Format):
 
     NAME, LIST, RULES = NAME, LIST, RULES
     answer, joined = staticmethod(GeminiAnswer), staticmethod(GeminiStream)
+    said, events = staticmethod(writing.said), staticmethod(writing.events)
     split, join = staticmethod(codec.split), staticmethod(codec.join)
     read, write = staticmethod(codec.read), staticmethod(codec.write)
     read_choice, write_tools = staticmethod(tools.read_choice), staticmethod(tools.write_tools)
@@ -50,7 +51,7 @@ class Gemini(Format):
     plain_schema = staticmethod(tools.lowered)
     parameters = ParameterKeys("maxOutputTokens", "temperature", "topP", "", "stopSequences", "generationConfig")
     usage_keys = ("promptTokenCount", "totalTokenCount")
-    user_first = refuses_empty_text = names_results = joins_results = True
+    user_first = refuses_empty_text = names_results = joins_results = streams_lists = True
 
     def system(self, text: str) -> Block:
         return {"systemInstruction": {"parts": [{"text": text}]}}
@@ -107,7 +108,7 @@ class Gemini(Format):
         return _call(found) if (found := ACTS.search(path)) else None
 
     def counted(self, tokens: int) -> Block:
-        return {"totalTokens": tokens}
+        return {"totalTokens": tokens, "promptTokensDetails": [{"modality": "TEXT", "tokenCount": tokens}]}
 
     def error(self, status: int, message: str, code: str | None = None) -> Block:
         kind = STATUSES.get(status, "INTERNAL" if status >= 500 else "FAILED_PRECONDITION")

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from clew.core.items import Frame
 from clew.wire.formats.base import ApiAct, ApiCall, CallResult, Format, ParameterKeys
 from clew.wire.formats.media import Media
-from clew.wire.formats.openai_chat import codec, media, tools
+from clew.wire.formats.openai_chat import codec, media, tools, writing
 from clew.wire.formats.openai_chat.answers import ChatAnswer
 from clew.wire.formats.openai_chat.codec import LIST, NAME, REASONING
 from clew.wire.formats.openai_chat.joining import ChatStream
@@ -19,8 +19,10 @@ __all__ = ["LIST", "NAME", "REASONING", "OpenAIChat"]
 class OpenAIChat(Format):
     """System messages and results are messages; a result is words."""
 
+    end_of_stream = b"data: [DONE]\n\n"
     NAME, LIST, RULES = NAME, LIST, RULES
     answer, joined = staticmethod(ChatAnswer), staticmethod(ChatStream)
+    said, events = staticmethod(writing.said), staticmethod(writing.events)
     split, join = staticmethod(codec.split), staticmethod(codec.join)
     read, write = staticmethod(codec.read), staticmethod(codec.write)
     read_choice, write_tools = staticmethod(tools.read_choice), staticmethod(tools.write_tools)

@@ -7,7 +7,7 @@ from clew.core.items import Item
 from clew.wire.formats.base import ApiAct, ApiCall, CallResult, Format, ParameterKeys, is_seen, texts, with_wire
 from clew.wire.formats.openai_chat.media import read_media
 from clew.wire.formats.openai_chat.tools import read_choice
-from clew.wire.formats.openai_responses import codec
+from clew.wire.formats.openai_responses import codec, writing
 from clew.wire.formats.openai_responses.answers import ResponsesAnswer
 from clew.wire.formats.openai_responses.codec import LIST, NAME
 from clew.wire.formats.openai_responses.joining import ResponsesStream
@@ -25,6 +25,7 @@ class OpenAIResponses(Format):
 
     NAME, LIST, RULES = NAME, LIST, RULES
     answer, joined = staticmethod(ResponsesAnswer), staticmethod(ResponsesStream)
+    said, events = staticmethod(writing.said), staticmethod(writing.events)
     split, join = staticmethod(codec.split), staticmethod(codec.join)
     read, write = staticmethod(codec.read), staticmethod(codec.write)
     read_choice, write_tools = staticmethod(read_choice), staticmethod(write_tools)

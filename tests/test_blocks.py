@@ -1,0 +1,56 @@
+"""Blocks of the log that get older: which of them loses words, and what they keep where they become one."""
+
+from dataclasses import replace as with_
+
+from clew.steps.worklog.blocks import MOST_KEPT, Block, shorter, together
+from clew.tokens import counter_for
+from clew.tokens.meter import Meter
+
+METER = Meter(counter_for("gpt-4o"))
+
+
+def block(first: int, stands_for: int, lines: int, author: str = "writer") -> Block:
+    """One whose lengths have all of its lines, half of them, and one."""
+    every = [f"Shelf {first}-{n} has {n * 7} boxes of tea from Assam." for n in range(lines)]
+    texts = tuple("\n".join(every[:most]) for most in (lines, lines // 2, 1))
+    return Block(first, first, f"{first:010x}", texts, author=author, findings=("", "", ""), stands_for=stands_for)
+
+
+def size(*some: Block) -> int:
+    return sum(METER.item(one.item()).tokens for one in some)
+
+
+def test_that_loses_words_which_has_most_for_what_it_stands_for() -> None:
+    record, newer = block(1, 40_000, 20), block(2, 1_000, 20)
+    log = {(0, 1): record, (1, 2): newer}
+    after = shorter(METER, log, size(record, newer) - 10)
+    assert (after[0, 1].level, after[1, 2].level) == (0, 1)
+    after = shorter(METER, log, size(record) + size(with_(newer, level=2)))
+    assert (after[0, 1].level, after[1, 2].level) == (0, 2)
+    assert {one.level for one in shorter(METER, log, 0).values()} == {2}, "all of them, if nothing else does"
+
+
+def test_of_equal_ones_the_oldest_loses_words_first() -> None:
+    log = {(n, n + 1): block(n, 2_000, 20) for n in range(4)}
+    one_less = size(*log.values()) - 10
+    assert [one.level for _, one in sorted(shorter(METER, log, one_less).items())].count(1) == 1
+    older = with_(block(9, 2_000, 20), first=0)
+    assert shorter(METER, {(0, 1): older, (1, 2): older}, size(older, older) - 10)[0, 1].level == 1
+
+
+def test_blocks_that_become_one_stand_in_few_words_and_keep_all() -> None:
+    some = [block(n, 1_000 * n, 10) for n in range(1, 9)]
+    one = together(some, "f" * 10)
+    assert one.stands_for == sum(each.stands_for for each in some)
+    assert one.texts[0].splitlines() == [line for each in some for line in each.texts[0].splitlines()]
+    assert one.texts[one.level].splitlines() == [each.texts[-1] for each in some]
+    assert [len(text) for text in one.texts] == sorted((len(text) for text in one.texts), reverse=True)
+
+
+def test_what_is_kept_for_later_is_bounded() -> None:
+    """Each merge writes it anew: without a bound a log would grow by the square."""
+    one = together([block(n, 9_000, 200) for n in range(8)], "f" * 10)
+    for n in range(8, 40):
+        one = together([one, block(n, 9_000, 200)], "f" * 10)
+    assert all(len(text) <= MOST_KEPT for text in one.texts[: one.level])
+    assert one.stands_for == 40 * 9_000
