@@ -386,6 +386,7 @@ async def test_what_was_paid_for_answers_that_nobody_used_is_told() -> None:
     run = Session(ScriptedModel(script, name="gpt-4o"), pause=0.03)
     for n in range(1, 60):
         view = await run.turn(n)
+    await asyncio.sleep(0.3)  # the last one that is asked answers, too
     prices = clew.catalog.lookup("gpt-4o").prices
     assert prices
     one = cost(prices, Spent(1_000, 100))
@@ -541,6 +542,20 @@ def test_the_name_of_a_model_adds_no_line_of_ours() -> None:
     head, *lines = Block(1, 2, "5c152e6ae5", ("Done.",), author=forged, findings=("",)).item().text.splitlines()
     assert lines == ["  Done."]
     assert (head.count("["), head.count("]")) == (1, 1)
+
+
+async def test_a_model_is_asked_for_as_much_as_there_is_room_for() -> None:
+    """A deep compaction leaves a fifth of the room, and a chapter has its part of that."""
+    model = ScriptedModel(write_chapter, window=200_000)
+    run = Session(model, pause=0.01)
+    run.engine = Engine(run.store, Budget(64_000), Settings(author=ByModel(model)))
+    run.messages = session(1_500)
+    for n in range(20, 1_500, 20):
+        await run.turn(n)
+        if model.prompts:
+            break
+    assert sum(prompt.max_tokens for prompt in model.prompts) >= 3 * 2_000, "three lengths of 2,000 tokens"
+    await run.close()
 
 
 async def test_code_adds_what_a_model_leaves_out_and_its_words_stay_longer() -> None:

@@ -545,7 +545,7 @@ def test_what_holds_is_shown_with_where_it_is_from(machine: Machine) -> None:
         "[budget]",
         "window                 32_000                            project file",
         "reserve                what answers take, at first 8192  default",
-        "high                   0.7, if it pays                   default",
+        "high                   0.7; 0.8 for 32k to 128k          default",
     ]
     assert part(rows, "messages", 99) == [
         "messages               5                                 CLEW_BUDGET_MESSAGES",
@@ -633,7 +633,7 @@ def test_a_value_is_set_in_the_nearest_project_or_here(machine: Machine) -> None
         (["budgt.high", "1"], "budgt.high is not a setting; did you mean budget.high?"),
         (
             ["budget.low", "0.9"],
-            "budget.low is 0.9 (user file ~/.config/clew/config.toml) and budget.high is 0.7 (default); "
+            "budget.low is 0.9 (user file ~/.config/clew/config.toml) and budget.high is 0.8 (default); "
             "low must not be above high",
         ),
         (
@@ -703,7 +703,7 @@ def test_the_page_has_the_rules_that_say_when_a_history_is_compacted() -> None:
 
 def test_why_says_when_a_history_is_compacted_and_by_which_setting(machine: Machine) -> None:
     told = machine.clew("--why").stdout
-    assert "budget.high = 0.7, if it pays (default)" in told
+    assert "budget.high = 0.7; 0.8 for 32k to 128k (default)" in told
     found = json.loads(machine.clew("--why", "--model", "gpt-5", "--json").stdout)
     assert (found["model"], found["limit"], len(found["rules"])) == ("gpt-5", found["window"] - 8_192, len(RULES))
     assert found["down to"] < found["compacted above"] < found["limit"]

@@ -34,7 +34,7 @@ TIGHT = Target.of(Budget(16_000), METER)
 EARLIER = Target.of(Budget(16_000, start=8_000), METER)
 KEEPERS: dict[str, Callable[[Session], Keeper]] = {
     "dropping": lambda session: Dropping(TIGHT),
-    "summarizing": lambda session: Summarizing(TIGHT, session.whole.nodes),
+    "summarizing": lambda session: Summarizing(TIGHT, session.whole),
     "clearing": lambda session: Clearing(TIGHT, least=500),
     "fixed": lambda session: Fixed(TIGHT),
     "start": lambda session: Fixed(EARLIER),

@@ -209,3 +209,10 @@ def test_a_mark_stands_before_the_newest_block_of_the_log_on_what_may_have_one()
     assert anchor([first, thought, block, newer]) == 0
     assert anchor([first, block, newer, block, newer]) == 2
     assert anchor([block, newer]) is None
+
+
+def test_a_client_with_a_smaller_window_than_its_model_compacts_until_clew_knows_that_and_no_longer() -> None:
+    """What a call brings is counted as the provider counts: it is what the client goes by."""
+    prices = catalog.lookup("gpt-5").prices
+    assert prices is not None
+    assert driven("pi", 80_000, prices, with_clew=True).compactions <= 2

@@ -48,6 +48,7 @@ class Driven(NamedTuple):
     filled: float  # of the window, in the middle, by the last request before a fold
     compactions: int  # of the client's own
     dollars: float
+    ceiling: int | None = None  # above which the client compacts by itself
 
 
 def driven(name: str, window: int, prices: Prices, with_clew: bool) -> Driven:
@@ -58,7 +59,7 @@ def driven(name: str, window: int, prices: Prices, with_clew: bool) -> Driven:
 async def _driven(name: str, window: int, prices: Prices, with_clew: bool) -> Driven:
     client = _made(name)
     engine, cache, marked = Engine(SQLite(":memory:"), Budget(window)), Cache(), client.format == "anthropic"
-    sizes, filled, compactions, dollars = list[tuple[int, int]](), list[float](), 0, 0.0
+    sizes, filled, compactions, dollars, at = list[tuple[int, int]](), list[float](), 0, 0.0, None
     for request in _worked(client, window):
         frame, _ = decode(request.body, request.format)
         known = known_client(frame.system)
@@ -83,7 +84,15 @@ async def _driven(name: str, window: int, prices: Prices, with_clew: bool) -> Dr
         sizes.append((size, own))
         dollars += cost(prices, _billed(cache, body, marked, ANSWER))
     await engine.close()
-    return Driven(len(sizes), len(filled), median(filled) if filled else 0.0, compactions, dollars)
+    return Driven(len(sizes), len(filled), median(filled) if filled else 0.0, compactions, dollars, at)
+
+
+def frame_of(name: str) -> str:
+    """The system prompt and the tools of a client, as one text."""
+    client = _made(name)
+    client.ask("Begin.")
+    frame, _ = decode(client.body(), client.format)
+    return f"{frame.system}\n{rawjson.dumps(list(frame.tools)).decode()}"
 
 
 def _believed(name: str, window: int, frame: Frame) -> int:

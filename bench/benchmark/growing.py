@@ -1,6 +1,5 @@
 """Ways to keep a growing session small, as they are asked before every call: what others do, and what clew does."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from dataclasses import replace as with_
 from typing import Protocol
@@ -8,16 +7,13 @@ from typing import Protocol
 from clew.catalog.usage import Spent
 from clew.core.bridge import run
 from clew.core.cuts import groups
-from clew.core.items import Item, Node
+from clew.core.items import Node
 from clew.core.view import View
+from clew.lab.replaying import TAIL, SummaryBefore
 from clew.steps import default
-from clew.steps.worklog.writing import summary
 from clew.tokens.target import Target
 
 NOTHING = Spent(0)
-TAIL = 20_000  # tokens that stay behind a peer's summary, or a third of a small window
-SUMMARY = 3_000  # tokens that its model writes
-CHARACTERS = 4  # of such a token
 CLEARED = "[Old tool result content cleared]"
 
 
@@ -58,35 +54,17 @@ class Dropping:
 
 @dataclass
 class Summarizing:
-    """Near the window, a model reads all of it and writes a summary of all but the newest.
-
-    No model is asked here: the text is clew's own summary of the originals, which does not drift. Where products'
-    summaries are known it keeps as much as they do, so this is rather more than a product has.
-    """
+    """Near the window, a model reads all of it and writes a summary of all but the newest (`clew.lab`)."""
 
     target: Target
-    said: Sequence[Node]
+    whole: View
     at: float = 0.75  # of the limit
 
     def fit(self, view: View, size: int) -> tuple[View, Spent]:
         limit, meter = self.target.limit.tokens, self.target.meter
         if size <= self.at * limit:
             return view, NOTHING
-        room, start = min(TAIL, limit // 3), len(view.nodes)
-        for begin, stop in reversed(groups(view.nodes)):
-            room -= meter.nodes(view.nodes[begin:stop]).tokens
-            if room < 0:
-                break
-            start = begin
-        text = summary(self._before(view.nodes[start:]), SUMMARY * CHARACTERS)
-        item = Item("summary", "user", text)
-        taken = Spent(size, meter.item(item).tokens, cache_read=size)
-        return with_(view, nodes=(*view.digests.chain([item]), *view.nodes[start:])), taken
-
-    def _before(self, tail: Sequence[Node]) -> Sequence[Node]:
-        """All that was said before the part that stays, or until now."""
-        first = tail[0].id if tail else ""
-        return self.said[: next((i for i, node in enumerate(self.said) if node.id == first), len(self.said))]
+        return SummaryBefore(self.whole)(view, size, min(TAIL, limit // 3), meter)
 
 
 @dataclass

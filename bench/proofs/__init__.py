@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 
 from benchmark.judging import Heard
 
-PARTS = "reader", "longmemeval", "rules", "planted", "dollars", "validity", "load"
+PARTS = "reader", "longmemeval", "rules", "planted", "dollars", "cost", "validity", "load"
 
 Figures = dict[str, Any]
 

@@ -35,7 +35,7 @@ OURS, FULL = (CLEW, EARLY), "full history"
 PLAIN: Mapping[str, Callable[[Target, Session], Keeper]] = {
     FULL: lambda target, session: Whole(),
     "drop the oldest": lambda target, session: Dropping(target),
-    "summary at 75 %": lambda target, session: Summarizing(target, session.whole.nodes),
+    "summary at 75 %": lambda target, session: Summarizing(target, session.whole),
     "clear results": lambda target, session: Clearing(target),
     CLEW: lambda target, session: Fixed(target),
     EARLY: lambda target, session: Fixed(target.under(with_(target.budget, start=START))),

@@ -201,7 +201,7 @@ def _done(
         import clew.batch.report  # noqa: F401  # that it is missing is said before the work, not after it
     run = begin(act, paths, out)
     try:
-        with _bar(run) as progress:
+        with bar(run) as progress:
             totals = finish(run, processes or os.cpu_count() or 1, ray, progress)
     except KeyboardInterrupt:
         _, done = run.left()
@@ -248,7 +248,7 @@ def _hits(out: Path) -> None:
 
 
 @contextmanager
-def _bar(run: "Run") -> Iterator["TasksProgress"]:
+def bar(run: "Run") -> Iterator["TasksProgress"]:
     """A bar with bytes, conversations, their rate and the time that is left; without a terminal, nothing."""
     if not sys.stderr.isatty():
         yield lambda done: None

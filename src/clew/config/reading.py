@@ -11,7 +11,7 @@ from clew.config.kinds import PATH, STORE
 from clew.config.places import Places, is_file
 from clew.config.setting import NAME, Key, Setting
 from clew.config.table import SETTINGS, Config, built, nearest, read_key, setting_of, write_key
-from clew.core.limits import HIGH
+from clew.core.limits import HIGH_NARROW
 from clew.errors import BadConfig
 from clew.store.places import Server, is_url
 
@@ -240,8 +240,8 @@ def _parsed(setting: Setting, text: str, name: str, problems: list[str]) -> Any:
 def _clashes(values: Values, sources: Mapping[Key, str]) -> Iterator[str]:
     """Values that are right alone and wrong together."""
     low, high = ("budget", "low"), ("budget", "high")
-    if values[low] and values[low] > (values[high] or HIGH):
-        told = [f"{write_key(key)} is {values[key] or HIGH} ({sources[key]})" for key in (low, high)]
+    if values[low] and values[low] > (values[high] or HIGH_NARROW):
+        told = [f"{write_key(key)} is {values[key] or HIGH_NARROW} ({sources[key]})" for key in (low, high)]
         yield f"{' and '.join(told)}; low must not be above high"
     windows = [("budget", "window")] if values["budget", "window"] else [k for k in values if k[2:] == ("window",)]
     reserve = ("budget", "reserve")

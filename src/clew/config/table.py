@@ -13,7 +13,7 @@ from clew import catalog
 from clew.config.gateway import GatewayTable
 from clew.config.kinds import ADDRESSES, AUTHOR, MODEL, PATH, PRICE, STORE, SWITCH, TEXT, choice, count, share
 from clew.config.setting import NAME, Key, Setting
-from clew.core.limits import HIGH, LOW, LOW_SMALL, Budget
+from clew.core.limits import HIGH, HIGH_NARROW, LOW, LOW_SMALL, NARROW, Budget
 from clew.engine.settings import MEMORY
 from clew.steps.chapters.allowance import CallLimits
 from clew.steps.chapters.by_model import SECONDS, SIZE
@@ -45,7 +45,7 @@ class Bounds:
         Setting(
             share(0.7),
             "Compact above this share of the room, whether it pays or not",
-            f"{HIGH}, if it pays",
+            f"{HIGH}; {HIGH_NARROW} for 32k to {NARROW // 1000}k",
             project="yes",
         ),
     ] = None

@@ -8,7 +8,9 @@ from clew.errors import BadRequest
 RESERVE = 8_192  # tokens kept for the answer where nobody says otherwise, or a quarter of a small window
 LEAST_RESERVE = 16  # one part in so many of the window: kept for the answer however short answers have been
 SMALL = 32_000  # tokens: in a window below that, what is in view counts more than what is paid
-HIGH = 0.7  # of the room, where nobody says otherwise: `python bench/cost.py` shows what other values cost
+HIGH = 0.7  # of the room, where nobody says otherwise: `make proof ONLY=cost` shows what it costs
+# The same in a window of up to so many tokens: little is in view at all there, and having more of it costs least.
+HIGH_NARROW, NARROW = 0.8, 128_000
 LOW, LOW_SMALL = 0.2, 0.5  # the same; the second also where nothing is paid for a token
 
 
@@ -44,7 +46,8 @@ class Budget:
     reserve: int | None = (
         None  # for the answer; by default 8,192 tokens, a quarter of a small window, or what they take
     )
-    high: float | None = None  # of the room: compact above it, whether that pays or not; by default 0.7
+    # Of the room: compact above it, whether that pays or not; by default 0.7, 0.8 from 32,000 to 128,000, if it pays.
+    high: float | None = None
     low: float | None = None  # of the room: what a compaction goes down to; by default 0.2, or 0.5 of a small window
     bytes: int = 30_000_000  # of a request, at most
     images: int = 100  # in a request, at most
@@ -71,7 +74,9 @@ class Budget:
     @property
     def upper(self) -> float:
         """Of the room: where compaction starts."""
-        return HIGH if self.high is None else self.high
+        if self.high is not None:
+            return self.high
+        return HIGH_NARROW if SMALL <= self.window <= NARROW else HIGH
 
     @property
     def lower(self) -> float:

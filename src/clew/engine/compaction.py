@@ -35,8 +35,7 @@ from clew.wire.rules.binding import is_refused
 
 DECLINED = "declined"  # under which the store keeps what models did not write
 ASK_SHARE = 0.4  # of the room: so much is new before a model is asked again
-GROWTH = 0.1  # of the room: by so much a history grows until a model has written of it
-STATE = 0.08  # of the room, for what code adds to chapters: headers, findings, how things stood
+STATE = 0.05  # of the room, for what code adds to chapters: headers, findings, how things stood
 MOST_LEFT = 0.75  # of the room that may be full after a fold which ends where chapters do
 FITS = 4  # compactions in one turn, should the first leave what is dearer than it seemed
 
@@ -183,7 +182,6 @@ class Compactor:
         if author is branch.own and not may_be_followed(view.frame):
             return None
         near, chapters = aimed or bounds, self.chapters(scope, branch)
-        near = _lower(near, GROWTH * bounds.room)  # until a model has written, more is said
         view = await self.with_originals(scope, view, near)
         want = await in_thread(lambda: wanted(*aims(self.settings.step, view, near), chapters, author.size))
         if want is None:
@@ -231,7 +229,7 @@ class Compactor:
         after = aimed.size(view).tokens - gone + told
         if after > aimed.frame + MOST_LEFT * aimed.room:
             return aimed
-        return _lower(aimed, min(0, aimed.goal.tokens - after))
+        return aimed if after <= aimed.goal.tokens else aimed.to(after)
 
     async def _spared(self, scope: Scope, branch: Branch, view: View, target: Target, aimed: Target) -> View:
         """The view reduced, without touching what somebody brought back by an undo, as long as it fits so."""
@@ -327,12 +325,6 @@ class Compactor:
         if not missing:
             return view
         return with_(view, behind={**view.behind, **await self._store.nodes(scope, missing)})
-
-
-def _lower(target: Target, tokens: float) -> Target:
-    """The target with a goal that is so many tokens lower."""
-    goal = max(target.frame, target.goal.tokens - int(tokens))
-    return with_(target, aimed=target.goal._replace(tokens=goal))
 
 
 def accepted(branch: Branch, view: View, shown: View) -> View:

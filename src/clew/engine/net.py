@@ -61,7 +61,8 @@ def before_client(branch: Branch, view: View, target: Target) -> Target:
     if target.ceiling is None:
         return target
     branch.ledger.growth = max(branch.ledger.growth, _since_call(branch, view, target))
-    margin = min(max(branch.ledger.growth, target.window // LEAST_ANSWER), target.ceiling // MOST_MARGIN)
+    _, rate = branch.ledger.size.measure(view)
+    margin = min(max(int(branch.ledger.growth * rate), target.window // LEAST_ANSWER), target.ceiling // MOST_MARGIN)
     return with_(target, ceiling=target.ceiling - margin)
 
 

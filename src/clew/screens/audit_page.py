@@ -23,21 +23,25 @@ WITH_CONTENT = "It lists what was lost, in the words of the conversations; secre
 
 def page(report: AuditReport, content: bool = False) -> str:
     """The report as a page to share; with content, also what was lost."""
-    style = _file("audit_page.css")
     totals = report.totals
-    parts = {
-        "style": style,
-        "style_hash": f"sha256-{b64encode(sha256(style.encode()).digest()).decode()}",
-        "sentence": escape(sentence(totals)),
-        "about": escape(_about(report, totals)),
-        "kinds": "\n".join(_kind_row(named(kind), totals.kinds[kind], kind in FIRST_KINDS[:2]) for kind in FACT_KINDS),
-        "again": _again(totals),
-        "headings": "".join(f'<th scope="col">{named(kind)}</th>' for kind in FIRST_KINDS),
-        "rows": "\n".join(map(_row, report.compactions)),
-        "lost": _lost(report.compactions) if content else "",
-        "privacy": escape(WITH_CONTENT if content else NO_CONTENT),
-    }
-    return Template(_file("audit_page.html")).substitute(parts)
+    return filled(
+        "audit_page.html",
+        sentence=escape(sentence(totals)),
+        about=escape(_about(report, totals)),
+        kinds="\n".join(_kind_row(named(kind), totals.kinds[kind], kind in FIRST_KINDS[:2]) for kind in FACT_KINDS),
+        again=_again(totals),
+        headings="".join(f'<th scope="col">{named(kind)}</th>' for kind in FIRST_KINDS),
+        rows="\n".join(map(_row, report.compactions)),
+        lost=_lost(report.compactions) if content else "",
+        privacy=escape(WITH_CONTENT if content else NO_CONTENT),
+    )
+
+
+def filled(name: str, **parts: str) -> str:
+    """A page with these parts, and the style that all pages of figures have."""
+    style = _file("audit_page.css")
+    known = f"sha256-{b64encode(sha256(style.encode()).digest()).decode()}"
+    return Template(_file(name)).substitute(parts, style=style, style_hash=known)
 
 
 def _file(name: str) -> str:

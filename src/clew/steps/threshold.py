@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from dataclasses import replace as with_
 from typing import Any
 
+from clew.core.limits import HIGH
 from clew.errors import BadRequest
 from clew.tokens.target import Target
 
@@ -58,7 +59,8 @@ class OfWindow(Threshold):
 
 def _above(high: float, target: Target) -> Target:
     """A target that starts there, and stops as far below as it would have."""
-    return target.under(with_(target.budget, high=high, low=high * target.budget.lower / target.budget.upper))
+    low = high * target.budget.lower / min(target.budget.upper, HIGH)
+    return target.under(with_(target.budget, high=high, low=low))
 
 
 def of_window(given: bool | Mapping[str, Any] | None) -> OfWindow | None:

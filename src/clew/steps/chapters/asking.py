@@ -21,8 +21,9 @@ from clew.steps.worklog.fold import ChapterStretch
 from clew.tokens.target import Target
 
 _LOGGER = logging.getLogger("clew")
-EARLY = 0.85  # of the size at which a compaction begins
+EARLY = 0.9  # of the size at which a compaction begins: what is said after that is in no chapter, and stays
 LEAST_UNREAD = 400  # tokens that nobody has written of: for less, no model is asked
+STRETCH_SHARE = 0.1  # of those: of a smaller stretch code tells, for each question reads all of a request again
 UNREAD_SHARE = 0.3  # of what will be folded: if most of it has been told, the rest can wait for the next time
 
 BranchKey = tuple[Scope, str]  # a scope and a branch in it
@@ -43,6 +44,7 @@ def wanted(view: View, target: Target, chapters: Sequence[Chapter], size: int) -
     told = {id for chapter in chapters for id in chapter.ids}
     known = target.meter.nodes(n for n in view.nodes if n.id in told).tokens
     unread = sum(one.tokens for one in fresh)
+    fresh = [one for one in fresh if one.tokens >= STRETCH_SHARE * unread]
     if not unread or unread < UNREAD_SHARE * (unread + known):
         return None
     return Wanted(view, (*fresh, *(one for one in asked if one.told)))

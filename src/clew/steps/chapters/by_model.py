@@ -33,6 +33,7 @@ from clew.tokens.meter import Meter
 SIZE = 4_000  # tokens of a chapter, at most
 SECONDS = 120.0  # for one answer
 ANSWER = 3  # times the size that an answer may take: three lengths, and thoughts
+LEAST_ANSWER = 2  # the same, where the model has in its cache what it is to read, and its window is nearly full
 SLACK = 0.9  # of the window: our count may not be the model's own
 LEAST_ROOM_TO_ASK = 500  # tokens of room without which there is no use in asking
 AUTH = 2  # strikes for a key that is not taken: it will not be the next time
@@ -80,7 +81,7 @@ class ByModel:
         if asked.told and asked.tokens < room:
             await work.ask(questions.Chunk(asked.nodes, "\n\n".join(asked.told), asked.tokens))
         elif known.after is not None and self._may_follow(known.after, asked, window):
-            await work.ask_after(known.after)
+            await work.ask_after(known.after, self.left(known.after, asked, window))
         elif room < LEAST_ROOM_TO_ASK or asked.told:
             work.faults.append("window too small")
         else:
@@ -92,15 +93,17 @@ class ByModel:
         return work.written()
 
     def _may_follow(self, after: View, asked: ChapterStretch, window: int) -> bool:
-        """Whether the request can be gone on with: the model has it in its cache, and in it all that is to be read."""
-        if not self.follows:
+        """Whether the request can be gone on with: the model has it in its cache, and in it most that is to be read."""
+        if not self.follows or after.frame.model != self.model.name:
             return False
-        shown = {n.id for n in after.nodes}
-        if after.frame.model != self.model.name or not all(n.id in shown for n in asked.nodes):
-            return False
+        lacking = Meter(counter_for(self.model.name)).nodes(_lacking(asked.nodes, after)).tokens
+        return 2 * lacking <= asked.tokens and self.left(after, asked, window) >= LEAST_ANSWER * asked.size
+
+    def left(self, after: View, asked: ChapterStretch, window: int) -> int:
+        """Tokens that an answer may take which follows a request."""
         meter = Meter(counter_for(self.model.name))
-        whole = meter.frame(after.frame).plus(meter.nodes(after.nodes)).tokens
-        return whole + ANSWER * asked.size <= SLACK * window
+        whole = meter.frame(after.frame).plus(meter.nodes([*after.nodes, *_lacking(asked.nodes, after)])).tokens
+        return min(ANSWER * asked.size, int(SLACK * window) - whole)
 
 
 class _Work:
@@ -131,10 +134,12 @@ class _Work:
         system = self.question(size)
         await self._asked(Prompt(chunk.text, ANSWER * size, system), chunk.nodes, size, system, chunk.tokens)
 
-    async def ask_after(self, after: View) -> None:
-        """Have read what was just sent."""
-        text = questions.following(self.asked.nodes) + self.question(self.asked.size)
-        prompt = Prompt(text, ANSWER * self.asked.size, after=after)
+    async def ask_after(self, after: View, left: int) -> None:
+        """Have read what was just sent, in an answer of so many tokens at most."""
+        lacking = _lacking(self.asked.nodes, after)
+        there = [n for n in self.asked.nodes if n not in lacking]
+        text = questions.following(there, lacking) + self.question(self.asked.size)
+        prompt = Prompt(text, left, after=after)
         sent = sum(self.counter.item(n.item) for n in after.nodes)
         await self._asked(prompt, self.asked.nodes, self.asked.size, text, sent)
 
@@ -221,6 +226,12 @@ def _paid(chapter: Chapter, spent: int, price: float | None) -> Chapter:
     return Chapter(
         chapter.ids, chapter.texts, chapter.author, chapter.findings, chapter.asked, chapter.answer, spent, price
     )
+
+
+def _lacking(nodes: Sequence[Node], after: View) -> list[Node]:
+    """What a request does not show as it was said."""
+    shown = {n.id for n in after.nodes}
+    return [n for n in nodes if n.id not in shown]
 
 
 def is_invented(vouched: Vouched) -> bool:

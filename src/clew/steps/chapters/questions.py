@@ -1,5 +1,6 @@
 """What an author that is a model is asked: all of the nodes, in as many questions as its window needs."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import files
 from typing import NamedTuple
@@ -47,10 +48,11 @@ def filled(
     return "\n\n".join(parts)
 
 
-def following(nodes: Sequence[Node]) -> str:
-    """What leads to the prompt where a model has the nodes before it."""
+def following(nodes: Sequence[Node], shortened: Sequence[Node] = ()) -> str:
+    """What leads to the prompt where a model has the nodes before it, but for some that it has shortened."""
     first, last = (" ".join(shown(node.item)[1].split())[:FIRST_WORDS] for node in (nodes[0], nodes[-1]))
-    return instruction("after").replace("{first}", first).replace("{last}", last)
+    begin = instruction("after").replace("{first}", first).replace("{last}", last)
+    return f"{begin}Shortened there, and here as it was:\n\n{_lines(shortened)}\n\n" if shortened else begin
 
 
 def chunks(nodes: Sequence[Node], room: int, count: Callable[[str], int]) -> Iterator[Chunk]:
@@ -80,10 +82,15 @@ def _text(nodes: Sequence[Node], room: int, count: Callable[[str], int]) -> str:
     """Nodes as text; such as are larger than the room, without the middle of each."""
     most = max((len(node.item.text) for node in nodes), default=0)
     while True:
-        text = "\n".join(f"{head}: {_inside(_ends(body, most))}" for head, body in (shown(n.item) for n in nodes))
+        text = _lines(nodes, most)
         if count(text) < room or most < FIRST_WORDS:
             return text
         most //= 2
+
+
+def _lines(nodes: Sequence[Node], most: int = sys.maxsize) -> str:
+    """Nodes as text, of each at most so many characters."""
+    return "\n".join(f"{head}: {_inside(_ends(body, most))}" for head, body in (shown(n.item) for n in nodes))
 
 
 def _ends(text: str, most: int) -> str:

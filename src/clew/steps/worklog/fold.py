@@ -28,6 +28,7 @@ MARGIN = 0.85  # of the room is asked for: models write more than they are asked
 SLACK = 0.04  # of the history that may be left empty
 ROUNDS = 6  # of finding how much to fold
 DEEPER = 1.1  # times the size at which a fold begins: by so much it will have been passed when a model has written
+GROWTH = 0.1  # of the room: by so much a history grows until a model has written of it
 SAYS = {"user": "The person said", "said": "The assistant said", "result": "A tool returned"}
 RETRIES = 3  # with less room for words, where all is folded and does not fit
 
@@ -92,12 +93,14 @@ class LogFold:
     def coming(self, most: int) -> list[ChapterStretch]:
         """The stretches that would be folded, by the first guess, and of which no chapter was written; each with the
         tokens for one, at most so many."""
-        target = self.history.target
-        self.size = self.size._replace(tokens=max(self.size.tokens, int(DEEPER * target.threshold)))
+        target, now = self.history.target, self.size.tokens
+        soon = max(now, int(DEEPER * target.threshold)) + int(GROWTH * target.room)
+        self.size = self.size._replace(tokens=soon)
         self.log = self._shortened(self._extent())
         extent = self._extent()
         gone = sum(size.tokens for size in self.sizes[:extent])
-        rest = self.size.tokens - gone - sum(self.meter.node(self.view.nodes[at]).tokens for at in self.old)
+        # What is said until then is folded or waits: it takes no room from the chapters.
+        rest = now - gone - sum(self.meter.node(self.view.nodes[at]).tokens for at in self.old)
         room = min(most, max(LEAST_BLOCK, self._room(self.log, rest)))
         found = list[ChapterStretch]()
         for run in runs([group for group in self.free[:extent] if group not in self.history.chapters]):

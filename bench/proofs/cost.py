@@ -1,0 +1,298 @@
+"""When clew compacts, and how deep: real sessions through an engine, call by call, in three windows, by four lists."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import lru_cache
+from itertools import pairwise, product
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmark.corpus import Corpus
+from benchmark.driven import NAMES, driven, frame_of
+from benchmark.judging import MODEL
+from clew import catalog
+from clew.catalog.cost import cost
+from clew.catalog.usage import Spent
+from clew.core.limits import Budget
+from clew.core.view import View
+from clew.engine.settings import Settings
+from clew.errors import OverBudget
+from clew.lab.caches import Automatic, Cache, Marked
+from clew.lab.replaying import Lived, clients_own, everything, with_clew
+from clew.lab.session import LabSession
+from clew.sessions.transcripts import Transcript
+from clew.sessions.transcripts.shape import Script
+from clew.steps.chapters.by_model import ByModel
+from clew.steps.chapters.model import Prompt, Reply
+from clew.steps.worklog.writing import summary
+from clew.testing import ScriptedModel
+from clew.tokens import counter_for
+from clew.tokens.meter import Meter
+from clew.tokens.target import Target
+from proofs import Figures, Missing
+from proofs import Settings as ProofSettings
+from proofs.tables import table
+
+WINDOWS = 64_000, 200_000, 1_000_000
+LISTS = "claude-sonnet-4-5", "gpt-5", "gemini-2.5-pro", "deepseek-chat"  # of prices, as the catalog has them
+MARKED = ("claude-sonnet-4-5",)  # whose caches keep what ends at a mark
+SESSIONS = {64_000: 30, 200_000: 30, 1_000_000: 6}  # half of them larger than the window
+OVER = 1.3  # times a window: what is joined has so much, to be compacted and to go on
+FULL, CLIENT, CLEW, ASKING = "no clew", "the client's own", "clew", "clew, chapters by its model"
+WAYS = FULL, CLIENT, CLEW, ASKING
+NARROW = 32_000, 64_000, 80_000, 128_000
+FRAMED = 1  # session in the frame of each client: the longest
+Row = dict[str, Any]
+
+
+def measure(settings: ProofSettings) -> Figures:
+    """Every way over the same sessions, and clients' frames in narrow windows."""
+    folder = settings.data and next(
+        (p for p in (settings.data, settings.data / "corpus") if (p / "score.py").exists()), None
+    )
+    if folder is None:
+        raise Missing("give --data DIR, a folder with score.py and dev/*.jsonl.gz, or one with such a folder in it")
+    windows = WINDOWS[:1] if settings.quick else WINDOWS
+    many = {window: 2 if settings.quick else settings.some(SESSIONS[window]) for window in windows}
+    jobs = [(folder, w, n, many[w], way) for w in windows for n in range(many[w]) for way in WAYS]
+    framed = [] if settings.quick else list(product([folder], NARROW, NAMES))
+    with ProcessPoolExecutor(settings.processes) as pool:
+        rows = list[Row]()
+        for done, row in enumerate(pool.map(priced, jobs, chunksize=len(WAYS))):
+            settings.heard(f"{row['window']:,}", done, len(jobs) + len(framed))
+            rows.append(row)
+        frames = [row for some in pool.map(in_frame, framed) for row in some]
+    return {"prices": LISTS, "rows": rows, "frames": frames}
+
+
+# --- sessions ---------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def material(folder: Path, window: int, many: int) -> Sequence[LabSession]:
+    """So many sessions of a corpus, half of them larger than a window: where there are too few, some are joined.
+
+    A session may be part of several that are joined, each time beside others: of a large window there are not enough.
+    """
+    found = [list(messages) for _, messages, _ in Corpus(folder).longest(10**6)]
+    meter = meter_of()
+    sizes = [made(messages).size(meter) for messages in found]
+    over = [messages for messages, size in zip(found, sizes, strict=True) if size > window][: many // 2]
+    for first in range(many // 2 - len(over)):
+        parts, size, n = list[Any](), 0, first
+        while size <= OVER * window:
+            at = n % len(found)
+            if sizes[at] <= window:
+                parts, size = parts + found[at], size + sizes[at]
+            n += 7  # others beside it than in the one before
+        over.append(parts)
+    fit = [messages for messages, size in zip(found, sizes, strict=True) if size <= window]
+    return [made(messages) for messages in (*over, *fit[: many - len(over)])]
+
+
+def made(messages: Sequence[Any]) -> LabSession:
+    """A session of Claude Code's."""
+    stretches = Script(messages).stretches
+    return LabSession(Transcript("openai_chat", stretches, agent="claude-code", model=LISTS[0]))
+
+
+@lru_cache(maxsize=1)
+def meter_of() -> Meter:
+    """One for all: what was counted once is known."""
+    return Meter(counter_for(MODEL))
+
+
+def threshold_of(window: int) -> int:
+    """Where a client compacts by itself: Claude Code keeps 33,000 tokens free; others a fifth of a small window."""
+    return window - min(33_000, window // 5)
+
+
+# --- ways -------------------------------------------------------------------------------------------------------------
+
+
+def priced(job: tuple[Path, int, int, int, str]) -> Row:
+    """One session in one way: dollars by each list."""
+    folder, window, number, many, way = job
+    session, meter = material(folder, window, many)[number], meter_of()
+    caches: tuple[Cache, ...] = Marked(meter), Automatic(meter)
+    calls: list[list[Spent]] = [[], []]
+
+    def heard(view: View, output: int) -> None:
+        for cache, some in zip(caches, calls, strict=True):
+            some.append(cache.sent(view, output))
+
+    lived = sent(way, session, window, Lived(heard, meter))
+    dollars = {}
+    for name in LISTS:
+        prices = catalog.lookup(name).prices
+        assert prices is not None, "the catalog knows these"
+        dollars[name] = sum(cost(prices, spent) for spent in (*calls[name not in MARKED], *lived.helpers))
+    return {
+        "window": window,
+        "session": number,
+        "way": way,
+        "dollars": {name: round(amount, 4) for name, amount in dollars.items()},
+        "once": round(_once(lived, window), 4),
+        "calls": len(lived.sizes),
+        "folds": len(lived.folds),
+        "client": lived.client,
+        "questions": len(lived.helpers),
+        "over": sum(size > window for size in lived.sizes),
+        "view": sum(lived.sizes) // max(1, len(lived.sizes)),
+    }
+
+
+def sent(way: str, session: LabSession, window: int, lived: Lived) -> Lived:
+    """A session in a way."""
+    at, limit = threshold_of(window), Target.of(Budget(window), lived.meter).limit.tokens
+    if way == FULL:
+        return everything(session, lived)
+    if way == CLIENT:
+        return clients_own(session, lived, at, limit)
+    author = ByModel(Copying(lived).model(window)) if way == ASKING else None
+    settings = Settings(counter=lived.meter.counter, author=author, expand=False)
+    return with_clew(session, lived, Budget(window), settings, at)
+
+
+class Copying:
+    """The session's own model, which reads what it has in its cache and writes as much as it is asked for.
+
+    No model is asked: the words are code's, the tokens those of a question and its answer.
+    """
+
+    def __init__(self, lived: Lived) -> None:
+        self._lived = lived
+
+    def model(self, window: int) -> ScriptedModel:
+        return ScriptedModel(self._answered, name=LISTS[0], window=window)
+
+    def _answered(self, prompt: Prompt) -> Reply:
+        meter = self._lived.meter
+        size = prompt.max_tokens // 3
+        nodes = prompt.after.nodes if prompt.after else ()
+        full = summary(nodes, 4 * size) if nodes else prompt.text[: 4 * size]
+        lines = full.splitlines() or ["Nothing was said."]
+        short = "\n".join(lines[: 1 + len(lines) // 4])
+        text = f"<line>{lines[-1]}</line>\n<short>\n{short}\n</short>\n<full>\n{full}\n</full>"
+        cached = meter.frame(prompt.after.frame).tokens + meter.nodes(nodes).tokens if prompt.after else 0
+        asked = meter.counter.text(prompt.system + prompt.text)
+        spent = Spent(cached + asked, meter.counter.text(text), cache_read=cached)
+        self._lived.helpers.append(spent)
+        return Reply(text, spent)
+
+
+def _once(lived: Lived, window: int) -> float:
+    """Dollars that one rewrite and one question may cost by the first list: all that a session may be dearer."""
+    prices = catalog.lookup(LISTS[0]).prices
+    assert prices is not None, "the catalog knows these"
+    return cost(prices, Spent(window // 2, 4_000, 0, window // 2)) if lived.folds else 0.0
+
+
+# --- clients' frames --------------------------------------------------------------------------------------------------
+
+
+def in_frame(job: tuple[Path, int, str]) -> list[Row]:
+    """Real sessions in the frame of a client, and one that reads a file in every call, in its client's own shape."""
+    folder, window, name = job
+    prices = catalog.lookup(LISTS[0]).prices
+    assert prices is not None, "the catalog knows these"
+    system, meter = frame_of(name), meter_of()
+    rows = list[Row]()
+    for messages in [list(messages) for _, messages, _ in Corpus(folder).longest(FRAMED)]:
+        transcript = Transcript("openai_chat", Script(messages).stretches, model=LISTS[1], system=system)
+        lived = Lived(lambda view, output: None, meter)
+        try:
+            with_clew(LabSession(transcript), lived, Budget(window), Settings(author=None, expand=False), None)
+        except OverBudget:
+            return [{"client": name, "window": window}]
+        filled = [before / window for before, after in pairwise(lived.sizes) if after < before]
+        rows.append({"calls": len(lived.sizes), "folds": len(filled), "filled": filled})
+    try:
+        read = driven(name, window, prices, with_clew=True)
+    except OverBudget:
+        return [{"client": name, "window": window}]
+    filled = [share for row in rows for share in row["filled"]]
+    return [
+        {
+            "client": name,
+            "window": window,
+            "frame": meter.counter.text(system),
+            "ceiling": read.ceiling,
+            "filled": median(filled) if filled else None,
+            "folds": sum(row["folds"] for row in rows) / sum(row["calls"] for row in rows),
+            "read_filled": read.filled,
+            "read_folds": read.folds / read.calls,
+            "compactions": read.compactions,
+        }
+    ]
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+
+def blocks(figures: Figures) -> Mapping[str, str]:
+    """The tables of the documents."""
+    return {"cost": "\n".join(_dollars(figures)), "cost.frames": "\n".join(_frames(figures))}
+
+
+def _dollars(figures: Figures) -> Iterator[str]:
+    head = ["window", "sessions", "way", *figures["prices"], "compactions", "client's", "tokens a call"]
+    cells = list[list[str]]()
+    for window in dict.fromkeys(row["window"] for row in figures["rows"]):
+        for told, is_over in (("fit", False), ("overflow", True)):
+            for way in WAYS:
+                some = [r for r in _part(figures, window, is_over) if r["way"] == way]
+                sums = [sum(row["dollars"][name] for row in some) for name in figures["prices"]]
+                folds, client = (sum(row[key] for row in some) for key in ("folds", "client"))
+                view = sum(row["view"] * row["calls"] for row in some) // max(1, sum(row["calls"] for row in some))
+                many = f"{len(some)} {told}"
+                cells.append(
+                    [f"{window:,}", many, way, *(f"{s:.2f}" for s in sums), f"{folds}", f"{client}", f"{view:,}"]
+                )
+    yield f"{figures['made']}: dollars of all sessions; of {sum(_dearer(figures))} in {len(_dearer(figures))}"
+    yield "sessions that fit clew is dearer than no clew by more than one rewrite and one question."
+    yield ""
+    yield table(head, cells)
+
+
+def _part(figures: Figures, window: int, is_over: bool) -> list[Row]:
+    rows = [row for row in figures["rows"] if row["window"] == window]
+    over = {row["session"] for row in rows if row["way"] == FULL and row["over"]}
+    return [row for row in rows if (row["session"] in over) is is_over]
+
+
+def _dearer(figures: Figures) -> list[bool]:
+    """Of each session that fits: whether clew costs more than no clew, and more than that allows."""
+    found = list[bool]()
+    for window in dict.fromkeys(row["window"] for row in figures["rows"]):
+        some = {(row["session"], row["way"]): row for row in _part(figures, window, False)}
+        for number in dict.fromkeys(session for session, _ in some):
+            alone = some[number, FULL]["dollars"][LISTS[0]]
+            ways = (some[number, way] for way in (CLEW, ASKING))
+            found.append(any(row["dollars"][LISTS[0]] > alone + row["once"] for row in ways))
+    return found
+
+
+def _frames(figures: Figures) -> Iterator[str]:
+    head = (
+        "client",
+        "window",
+        "it compacts above",
+        "used",
+        "compactions",
+        "used, reading",
+        "compactions, reading",
+        "its own",
+    )
+    cells = list[list[str]]()
+    for row in figures["frames"]:
+        begin = [row["client"], f"{row['window']:,}"]
+        if "filled" not in row:
+            cells.append([*begin, "its frame does not fit", *[""] * 5])
+            continue
+        at = f"{row['ceiling'] / row['window']:.0%}" if row["ceiling"] else ""
+        used = ["" if row[key] is None else f"{row[key]:.0%}" for key in ("filled", "read_filled")]
+        folds = [f"{row[key]:.1%}" for key in ("folds", "read_folds")]
+        cells.append([*begin, at, used[0], folds[0], used[1], folds[1], f"{row['compactions']}"])
+    yield table(head, cells)
