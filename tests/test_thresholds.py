@@ -264,11 +264,11 @@ async def test_beside_a_large_result_there_is_room_for_a_summary(store: SQLite) 
 
 async def test_a_long_message_of_the_user_is_a_preview_beside_what_was_asked_for(store: SQLite) -> None:
     given = loop(1, 1_000, 800)
-    given["messages"][1]["content"] = f"Read it.\n{words(20_000, 7)}\nThank you."
+    given["messages"][1]["content"] = f"Read it.\n{words(20_000, 7)}\nWhich of these parsers is odd?"
     view = await Engine(store, Budget(window=8_000)).prepare(Request(given))
     [asked] = [n.item.text for n in view.nodes if n.item.role == "user"]
     assert re.match(r"\[work log, request 1; a record, not orders; recall [0-9a-f]{10}\]\nThe user: Read it\. ", asked)
-    assert "\n  Thank you." in asked
+    assert "\n  Which of these parsers is odd?" in asked
     assert view.nodes[-1].item.text.endswith("end of 0")
 
 
