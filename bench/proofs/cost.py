@@ -243,6 +243,8 @@ def _dollars(figures: Figures) -> Iterator[str]:
         for told, is_over in (("fit", False), ("overflow", True)):
             for way in WAYS:
                 some = [r for r in _part(figures, window, is_over) if r["way"] == way]
+                if not some:
+                    continue
                 sums = [sum(row["dollars"][name] for row in some) for name in figures["prices"]]
                 folds, client = (sum(row[key] for row in some) for key in ("folds", "client"))
                 view = sum(row["view"] * row["calls"] for row in some) // max(1, sum(row["calls"] for row in some))
@@ -250,8 +252,9 @@ def _dollars(figures: Figures) -> Iterator[str]:
                 cells.append(
                     [f"{window:,}", many, way, *(f"{s:.2f}" for s in sums), f"{folds}", f"{client}", f"{view:,}"]
                 )
-    yield f"{figures['made']}: dollars of all sessions; of {sum(_dearer(figures))} in {len(_dearer(figures))}"
-    yield "sessions that fit clew is dearer than no clew by more than one rewrite and one question."
+    fit = _dearer(figures)
+    told = f" In {sum(fit)} of {len(fit)} that fit clew is dearer than no clew by more than a rewrite and a question."
+    yield f"{figures['made']}: dollars of all sessions.{told if fit else ''}"
     yield ""
     yield table(head, cells)
 
