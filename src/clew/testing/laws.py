@@ -8,7 +8,7 @@ from clew.core import rawjson
 from clew.core.items import Node
 from clew.core.limits import Size
 from clew.core.view import View, fold, originals
-from clew.steps.places import LINE_TOKENS, beside, beside_log, newest
+from clew.steps.places import LINE_TOKENS, beside, beside_log, newest, tail_start
 from clew.steps.protocol import Step
 from clew.steps.sealed import instructed, sealed, served
 from clew.store.shapes import odd_keys
@@ -72,12 +72,13 @@ def _check_lossless(view: View, after: View) -> None:
 
 def _check_fits(view: View, after: View, target: Target) -> None:
     has = target.size(after)
-    if has.within(beside_log(after, target).goal):  # a log keeps its share beside a large newest exchange
+    if any(has.within(beside_log(one, target).goal) for one in (view, after)):  # a log keeps its share beside much news
         return
     target = beside(after, target)
     fixed = sealed(after)
     new = {i for i, is_new in enumerate(newest(after)) if is_new} | fixed
-    new |= served(after) | instructed(after) if has.within(target.limit) else set()
+    if has.within(target.limit):  # then the end of it stays as it is, too
+        new |= served(after) | instructed(after) | set(range(tail_start(after, target), len(after.nodes)))
     stand_ins = {n.id for e in after.edits for n in e.new}
     rest = [
         target.meter.nodes(after.nodes[a:b]).tokens
