@@ -18,7 +18,7 @@ from clew.core.limits import Budget
 from clew.core.view import View
 from clew.engine.settings import Settings
 from clew.errors import OverBudget
-from clew.lab.caches import Automatic, Cache, Marked
+from clew.lab.caches import Automatic, Marked, PriceCache
 from clew.lab.replaying import Lived, clients_own, everything, with_clew
 from clew.lab.session import LabSession
 from clew.sessions.transcripts import Transcript
@@ -115,7 +115,7 @@ def priced(job: tuple[Path, int, int, int, str]) -> Row:
     """One session in one way: dollars by each list."""
     folder, window, number, many, way = job
     session, meter = material(folder, window, many)[number], meter_of()
-    caches: tuple[Cache, ...] = Marked(meter), Automatic(meter)
+    caches: tuple[PriceCache, ...] = Marked(meter), Automatic(meter)
     calls: list[list[Spent]] = [[], []]
 
     def heard(view: View, output: int) -> None:

@@ -10,7 +10,7 @@ from clew.catalog.cost import cost
 from clew.catalog.usage import Spent
 from clew.core.limits import Budget
 from clew.engine.settings import Settings
-from clew.lab.caches import Automatic, Cache, Marked
+from clew.lab.caches import Automatic, Marked, PriceCache
 from clew.lab.replaying import Lived, as_it_was, clients_own, compactions, everything, with_clew
 from clew.lab.session import LabSession
 from clew.sessions.transcripts import Transcript
@@ -140,7 +140,7 @@ class LabRun:
             "kept": sum(count.kept for count in kinds),
         }
 
-    def _cache(self) -> Cache:
+    def _cache(self) -> PriceCache:
         return Marked(self.meter) if self.session.transcript.format in MARKING else Automatic(self.meter)
 
 

@@ -17,7 +17,7 @@ STEP, LEAST = 128, 1_024  # tokens: in steps of so many, from so many on, where 
 KEPT = 12  # requests whose beginnings are remembered there
 
 
-class Cache(Protocol):
+class PriceCache(Protocol):
     """A provider's cache of one conversation."""
 
     def sent(self, view: View, output: int) -> Spent:

@@ -10,7 +10,7 @@ from typing import Any
 from clew.lab.act import AS_IT_WAS, EVERYTHING, LabWay
 
 VERSION = 1
-Record = Mapping[str, Any]
+LabRecord = Mapping[str, Any]
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class WayTotals:
     facts: int = 0
     kept: int = 0
 
-    def add(self, row: Record) -> None:
+    def add(self, row: LabRecord) -> None:
         """One more session."""
         self.sessions += 1
         for key in (one.name for one in fields(self) if one.name not in ("name", "sessions")):
@@ -53,7 +53,7 @@ class LabReport:
     """All that was replayed."""
 
     looked: Sequence[str]
-    records: Sequence[Record]
+    records: Sequence[LabRecord]
     ways: Sequence[LabWay]  # the first has the settings that hold now
     failures: Sequence[Mapping[str, str]] = ()
 
@@ -115,11 +115,11 @@ class LabReport:
         }
 
 
-def most_saved(report: LabReport, name: str, most: int) -> list[Record]:
+def most_saved(report: LabReport, name: str, most: int) -> list[LabRecord]:
     """The sessions in which a way made the largest difference to how they were."""
-    priced: Iterable[Record] = (record for record in report.records if record["priced"] and name in record["ways"])
+    priced: Iterable[LabRecord] = (record for record in report.records if record["priced"] and name in record["ways"])
 
-    def saved(record: Record) -> float:
+    def saved(record: LabRecord) -> float:
         ways = record["ways"]
         return abs(float(ways[AS_IT_WAS]["dollars"] - ways[name]["dollars"]))
 
