@@ -216,7 +216,8 @@ class LogFold:
         free = self.goal.tokens - rest - self.history.log_tokens(log.values())
         if is_small:  # the old ones have what new ones leave, up to their full length
             room = max(min(room, want), room - self._at_length(log) + self.history.log_tokens(log.values()))
-        made = self.writing.written(spans, max(LEAST_BLOCK // 2, room), self.stands, free)
+        full = extent < len(self.free)
+        made = self.writing.written(spans, max(LEAST_BLOCK // 2, room), self.stands, free, full=full)
         return self._with_left(log, made) if made else []
 
     def _with_left(self, log: Blocks, made: Mapping[Stretch, Swap]) -> list[Swap]:

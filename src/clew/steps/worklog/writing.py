@@ -40,11 +40,12 @@ class BlockWriter:
         self.anew: Standing | None = None  # how things stand after the last block, where something before it is new
 
     def written(
-        self, spans: Sequence[Stretch], room: int, stands: int, free: int, brief: bool = False
+        self, spans: Sequence[Stretch], room: int, stands: int, free: int, brief: bool = False, full: bool = False
     ) -> dict[Stretch, Swap]:
         """The blocks of these spans in so many tokens together, the last with how things stand.
 
-        What models wrote may take all that is `free`: nobody can tell it in other words.
+        What models wrote may take all that is `free`: nobody can tell it in other words. It stands in `full` where more
+        can be folded instead.
         """
         history, old = self.history, self.history.old
         originals = [self.view.originals(*span) for span in spans]
@@ -56,7 +57,8 @@ class BlockWriter:
         self.anew = None if carries else history.read(told, max(told) + 1)
         focus = self._about([n for nodes in originals for n in nodes], room)
         state = self.meter.counter.text(log.stands(int(DENSE * stands))) if carries and told_of else stands
-        by_models = self._by_models(log, spans, chapters, max(room, free - state), brief)
+        most = None if full else max(room, free - state)
+        by_models = self._by_models(log, spans, chapters, most, brief)
         taken = sum(self.meter.item(block.item()).tokens for block in by_models.values())
         more = int(room * self._share(spans, by_models) + ADDED_SHARE * taken)
         room = max(room, min(free - state, taken + more)) if by_models else room
@@ -78,9 +80,9 @@ class BlockWriter:
         return swaps
 
     def _by_models(
-        self, log: Log, spans: Sequence[Stretch], chapters: Sequence[Chapter | None], room: int, brief: bool
+        self, log: Log, spans: Sequence[Stretch], chapters: Sequence[Chapter | None], room: int | None, brief: bool
     ) -> dict[int, Block]:
-        """The blocks that models wrote, at the greatest lengths that leave code its share of the room."""
+        """The blocks that models wrote, at the greatest lengths that leave code its share of the room, if any."""
         found = dict[int, Block]()
         for n, (part, span, chapter) in enumerate(zip(log.parts, spans, chapters, strict=True)):
             if chapter:
@@ -88,6 +90,8 @@ class BlockWriter:
                 words = chapter.texts, level, part.continued, chapter.author, chapter.findings
                 of = self.history.tokens_of(span)
                 found[n] = Block(part.first, part.last, self.view.short(*span), *words, stands_for=of)
+        if room is None:
+            return found
         fitting = shorter(self.meter, {spans[n]: found[n] for n in found}, int(room * (1 - self._share(spans, found))))
         return {n: fitting[spans[n]] for n in found}
 
