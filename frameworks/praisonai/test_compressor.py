@@ -53,9 +53,8 @@ async def test_head_and_tail_stay_and_one_message_tells_of_the_middle(talk: list
 
 async def test_what_a_model_writes_as_it_likes_is_in_the_messages(talk: list[Message]) -> None:
     """At the size that is the default, and again with another one and after a restart."""
-    written = (
-        "## Progress\n\nmodule_3 listens on port 8003 and is ported.\n- error E1004 is fixed in module_4\n- by Zorro-77"
-    )
+    ported = "\n".join(f"module_{n} listens on port {8000 + n} and is ported." for n in range(3, 11))
+    written = f"## Progress\n\n{ported}\n- error E1004 is fixed in module_4\n- by Zorro-77"
     for size in (750, 400):
         model = ScriptedModel(lambda _: written)
         result = await ContextCompressor(llm=model).compress(

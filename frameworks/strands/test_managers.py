@@ -271,8 +271,12 @@ def test_the_auxiliary_model_writes_by_the_users_prompt(provide: Any, agent: Any
 
 @pytest.mark.usefixtures("as_shipped")
 def test_an_agent_may_write_the_chapters_and_keeps_its_own_messages(provide: Any, agent: Any) -> None:
-    told = "\n".join(f"In message {n} the user gave every detail of it." for n in range(50)) + "\nZorro-77 helped."
-    writing = provide(lambda _: Answer(told), 100_000)
+    def told(body: dict[str, Any]) -> Answer:
+        heard = [n for n in range(60) if f"user {n} detail" in str(body)]
+        lines = [f"In message {n} the user gave every detail of it." for n in heard]
+        return Answer("\n".join([*lines, "Zorro-77 helped."]))
+
+    writing = provide(told, 100_000)
     writer = agent(writing, system_prompt="You write chapters.", messages=grown(1), window=100_000)
     manager = ours.SummarizingConversationManager(summarization_agent=writer, engine="clew.db")
     talking = agent(provide([]), messages=grown(60), window=20_000)

@@ -44,7 +44,10 @@ def opening(items: Sequence[Item]) -> Sequence[Item]:
 def recall_name(body: Mapping[str, Any], view: View) -> str:
     """Under which name the model that a body is for can recall; empty: it cannot."""
     named = recall_in(body, view.frame.format)
-    return named or recall_later(view.frame, [node.item for node in view.nodes])
+    if named := named or recall_later(view.frame, [node.item for node in view.nodes]):
+        return named
+    began = [node.item for node in view.originals(0, 2)] if view.edits else []  # where it was folded
+    return recall_later(view.frame, opening(began))
 
 
 def with_names(view: View, name: str) -> View:
