@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from clew.agent.control.offering import LOOKING, STEERING, cue_of, offered
-from clew.agent.control.pointers import recall_name, with_names
+from clew.agent.control.pointers import recall_first, recall_name, with_names
 from clew.agent.control.status import status
 from clew.agent.results import Outcome
 from clew.core import rawjson
@@ -41,6 +41,7 @@ class SentBody:
     told: str = ""  # at the very end
     offers: bool = False  # tools, beside those of the request
     recall: str = ""  # its name in the host, whatever tools the request declares
+    later: str = ""  # its name among tools that the request only lists, where it began
 
     @property
     def says_what_came(self) -> bool:
@@ -62,7 +63,7 @@ class SentBody:
 
     def _recall(self, sent: Mapping[str, Any]) -> str:
         try:
-            return self.recall or recall_name(sent, self.view)
+            return self.recall or recall_name(sent, self.view) or self.later
         except ClewError:  # what is wrong with its tools is its provider's to say
             return RECALL
 
@@ -146,9 +147,11 @@ class ContextController:
         silent = self.method == "auto" or not self._tell or _is_of_subagent(request)
         window = None if silent else await self.engine.window(view)
         # What is told once and not again would change what the thinking after it is bound to.
+        later = recall_first(request.body, view) if isinstance(request, Request) else ""
         if window is None or binds(view.frame.format, view.frame.model):
-            return SentBody(view, offers=offers, recall=self.recall)
-        return SentBody(view, status(await self.engine.filled(view, STATUS), self._cue), offers, self.recall)
+            return SentBody(view, offers=offers, recall=self.recall, later=later)
+        told = status(await self.engine.filled(view, STATUS), self._cue)
+        return SentBody(view, told, offers, self.recall, later)
 
     async def keep(self, request: Request | Addition) -> None:
         """Write down what was said, in the frame in which it would be sent."""

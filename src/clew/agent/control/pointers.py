@@ -13,8 +13,10 @@ from clew.core.view import View
 from clew.engine.engine import body
 from clew.errors import ClewError
 from clew.wire.convert.tools import declarations
+from clew.wire.formats import named
 from clew.wire.formats.tools import ToolDeclaration
 
+BEGINS = 3  # messages in which a client may list them
 _TAKES = {"id", "lines", "pattern"}  # what clew's own recall takes; others have a tool of that name, too
 # In the list that a client gives of tools that are declared once they are looked for.
 _LATER = re.compile(rf"^[ \t*-]*((?:mcp__)?clew__{RECALL})\b", re.MULTILINE)
@@ -43,11 +45,17 @@ def opening(items: Sequence[Item]) -> Sequence[Item]:
 
 def recall_name(body: Mapping[str, Any], view: View) -> str:
     """Under which name the model that a body is for can recall; empty: it cannot."""
-    named = recall_in(body, view.frame.format)
-    if named := named or recall_later(view.frame, [node.item for node in view.nodes]):
-        return named
-    began = [node.item for node in view.originals(0, 2)] if view.edits else []  # where it was folded
-    return recall_later(view.frame, opening(began))
+    return recall_in(body, view.frame.format) or recall_later(view.frame, [node.item for node in view.nodes])
+
+
+def recall_first(body: Mapping[str, Any] | bytes, view: View) -> str:
+    """Its name in what a request begins with, which may be folded by now."""
+    if isinstance(body, bytes) or not view.edits:
+        return ""
+    codec = named(view.frame.format)
+    begins = body.get(codec.LIST)
+    first = begins[:BEGINS] if isinstance(begins, list) else []
+    return recall_later(view.frame, opening([item for n, one in enumerate(first) for item in codec.read(one, f"{n}")]))
 
 
 def with_names(view: View, name: str) -> View:
