@@ -15,17 +15,14 @@ from clew.steps.chapters.model import Prompt, Reply
 from clew.testing.conversations import PICTURE, conversation
 from clew.testing.laws import check_laws
 from clew.testing.provider import Answer, Call, HeardRequest, StrictProvider
-from clew.testing.provider.answers import ProviderTurn
-from clew.testing.provider.responses import compacted
 from clew.testing.stores import check_store
-from clew.wire import decode, encode
+from clew.wire import decode
 
 __all__ = [
     "PICTURE",
     "Answer",
     "Call",
     "HeardRequest",
-    "ScriptedCompactor",
     "ScriptedModel",
     "StrictProvider",
     "check_laws",
@@ -84,17 +81,3 @@ def write_chapter(prompt: Prompt) -> str:
     lines = [f"- It says: {text}" for text in shown[-LINES_WRITTEN:]] or ["- Nothing was said."]
     full, short = "\n".join(lines), "\n".join(lines[: 1 + len(lines) // 4])
     return f"<line>{lines[-1][2:]}</line>\n<short>\n{short}\n</short>\n<full>\n{full}\n</full>"
-
-
-@dataclass(frozen=True)
-class ScriptedCompactor:
-    """A provider's own compaction without the provider: its answer has this text in what only it can read."""
-
-    text: str = "sealed"
-
-    async def compact(self, view: View) -> list[dict[str, Any]]:
-        """Items for OpenAI's Responses, a block for Anthropic."""
-        body = encode(view.frame, (n.item for n in view.nodes))
-        if view.frame.format == "anthropic":
-            return [{"type": "compaction", "content": self.text}]
-        return list(compacted(ProviderTurn("openai_responses", body, Answer(self.text)))["output"])
