@@ -165,7 +165,7 @@ docs: .venv-docs/ready  ## The documentation as a site in site/, with references
 
 .venv-docs/ready: scripts/site.txt pyproject.toml | $(UV)
 	@$(UV) venv --quiet --clear .venv-docs
-	@$(UV) pip install --quiet --python .venv-docs/bin/python --build-constraints $(PINNED) -r $< --editable '.[gateway,mcp]'
+	@$(UV) pip install --quiet --python .venv-docs/bin/python --build-constraints $(PINNED) -r $< --editable '.[gateway]'
 	@touch $@
 
 format: $(VENV)/ready

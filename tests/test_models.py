@@ -397,13 +397,13 @@ except ImportError as error:
 
 
 def test_what_to_type_is_for_the_environment_that_runs(tmp_path: Path) -> None:
-    code = "from clew.errors import MissingExtra; print(MissingExtra('it needs a thing', 'mcp'))"
+    code = "from clew.errors import MissingExtra; print(MissingExtra('it needs a thing', 'otel'))"
 
     def told() -> str:
         env = {**os.environ, "PYTHONPATH": str(tmp_path)}
         return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True).stdout
 
     python = shlex.quote(sys.executable)
-    assert told() == f"it needs a thing: uv pip install --python {python} 'clew[mcp]'\n"  # the tests' own has no pip
+    assert told() == f"it needs a thing: uv pip install --python {python} 'clew[otel]'\n"  # the tests' own has no pip
     (tmp_path / "pip.py").touch()
-    assert told() == f"it needs a thing: {python} -m pip install 'clew[mcp]'\n"
+    assert told() == f"it needs a thing: {python} -m pip install 'clew[otel]'\n"
