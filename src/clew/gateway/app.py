@@ -22,6 +22,7 @@ from clew.gateway.own_hosts import OwnHosts, check_one_host
 from clew.gateway.paths import check_path, only_talks
 from clew.gateway.settings import GatewaySettings
 from clew.gateway.upstreams import Upstreams
+from clew.secrets import masking  # noqa: F401 - compiled before the first request, not in it
 from clew.wire.formats.base import ApiCall
 from clew.wire.requests import api_call, format_of_client
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TYPE_CHECKING
 
 from clew import catalog
 from clew.catalog.cost import cost
@@ -24,11 +25,13 @@ from clew.steps.chapters.allowance import Allowance
 from clew.steps.chapters.author import NOTHING_KNOWN, ReaderKnows
 from clew.steps.chapters.language import language_of
 from clew.steps.chapters.model import Model, Prompt, Reply
-from clew.steps.chapters.vouch import LeftOut, Vouched, Vouching
 from clew.steps.worklog.fold import ChapterStretch
 from clew.steps.worklog.writing import summary
 from clew.tokens import Counter, counter_for
 from clew.tokens.meter import Meter
+
+if TYPE_CHECKING:
+    from clew.steps.chapters.vouch import LeftOut, Vouched
 
 SIZE = 4_000  # tokens of a chapter, at most
 SECONDS = 120.0  # for one answer
@@ -187,11 +190,14 @@ class _Work:
 
     def _read(
         self, reply: Reply, nodes: Sequence[Node], size: int, asked: str, follows: bool
-    ) -> tuple[str, Chapter | None, tuple[LeftOut, ...]]:
+    ) -> tuple[str, Chapter | None, "tuple[LeftOut, ...]"]:
         """What is wrong with a reply, or the chapter that it is."""
         source = self.asked.tokens if self.asked.told else sum(self.counter.item(n.item) for n in nodes)
         if wrong := answers.flaw(reply, source, size, asked, self.language, self.counter.text):
             return wrong, None, ()
+        # Not sooner: to compile what it looks for takes a tenth of a second, and most processes ask no model.
+        from clew.steps.chapters.vouch import Vouching
+
         own = {n.id for n in nodes}
         around = [n for n in self.known.after.nodes if n.id not in own] if follows and self.known.after else []
         vouching = Vouching(nodes, "\n".join((frame_text(self.known.frame), *self.known.titles)), around)
@@ -234,7 +240,7 @@ def _lacking(nodes: Sequence[Node], after: View) -> list[Node]:
     return [n for n in nodes if n.id not in shown]
 
 
-def is_invented(vouched: Vouched) -> bool:
+def is_invented(vouched: "Vouched") -> bool:
     """Whether so much stands nowhere that nothing of it is believed."""
     return vouched.unfound >= SOME_UNFOUND and vouched.unfound > UNFOUND_SHARE * vouched.tokens
 
