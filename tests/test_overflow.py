@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from clew.wire.overflow import Overflow, overflow
-from clew.wire.overflow.wordings import PLAIN_WORDINGS, Wording
-from clew.wire.overflow.wordings_more import FIRM, LOOSE, SERVERS
+from clew.wire.overflow.wordings import FIRM, LOOSE, PLAIN, Wording
 
-TABLE = (*PLAIN_WORDINGS, *SERVERS, *FIRM, *LOOSE)
+TABLE = (*PLAIN, *FIRM, *LOOSE)
 
 # Wordings that no row was written for, or not with these words: what, limit and what was asked for.
 OTHERS: list[tuple[str, str, int | None, int | None]] = [

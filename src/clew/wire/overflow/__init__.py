@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from clew.wire.overflow.wordings import PLAIN_WORDINGS, What, Wording
-from clew.wire.overflow.wordings_more import FIRM, LOOSE, SERVERS
+from clew.wire.overflow.wordings import FIRM, LOOSE, PLAIN, What, Wording
 
 # Said with many of the words of an overflow, and nothing that a shorter history mends: throttling, money, the length of
 # the answer, content, access.
@@ -67,7 +66,7 @@ def overflow(error: BaseException | Mapping[str, Any] | str | bytes) -> Overflow
     """What an error says of a request that was too long; None if it says something else."""
     # A line each: what is said twice must not make a sentence with itself.
     text = "\n".join(dict.fromkeys(_plain(said) for said in _said(error, 0)))
-    for wording in (*PLAIN_WORDINGS, *SERVERS):
+    for wording in PLAIN:
         if found := wording.pattern.search(text):
             return _read(wording, found, text)
     for rows, but in ((FIRM, _NEVER), (LOOSE, _PERHAPS)):
