@@ -14,7 +14,7 @@ from clew.agent import Agent
 from clew.agent.control import ContextController
 from clew.agent.tools import AskUser, Permissions, Toolbox, tools
 from clew.agent.tools.walking import walk
-from clew.chat.allowing import AllowedRules
+from clew.chat.allowing import AllowedCommands
 from clew.chat.guides import guides, instructed
 from clew.chat.pictures import named_pictures
 from clew.chat.speaking import Absent, chosen_speaker
@@ -69,7 +69,7 @@ class ChatBackend:
         self.store = store
         self.ask = ask
         self.watch: Callable[[str], None] = lambda text: None  # hears what a command writes while it runs
-        self.allowed = AllowedRules(places.store().with_name("allowed.json"), self.folder)
+        self.allowed = AllowedCommands(places.store().with_name("allowed.json"), self.folder)
         self.config: Config = replace(assembled(places), log="off")  # what it would write to is the screen
         self.scope = scope or self.config.scope
         self.model = model or self.config.agent.model or ""  # nothing: it is to be chosen

@@ -12,7 +12,6 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from clew.agent.tools import Permission, Tool
-from clew.chat.allowing import AllowedRule
 from clew.chat.entries import ScreenEntry, bounded, plain
 from clew.chat.transcript import TranscriptView
 from clew.errors import ClewError
@@ -28,7 +27,7 @@ class Permit(NamedTuple):
 
     yes: bool
     always: bool = False  # for the tool, until the chat is left
-    rule: AllowedRule | None = None  # for good, in this folder
+    for_good: bool = False  # for this command, in this folder
 
 
 class Permitting(ModalScreen[Permit]):
@@ -38,20 +37,18 @@ class Permitting(ModalScreen[Permit]):
         Binding("y", "answer(True)", "Yes"),
         Binding("n,escape", "answer(False)", "No"),
         Binding("a", "answer(True, True)", "Always"),
-        Binding("t", "allow(0)", "This command"),
-        Binding("l", "allow(1)", "Commands like it"),
+        Binding("t", "allow", "This command"),
     ]
 
     def __init__(
         self,
         tool: str,
         preview: str,
-        this: AllowedRule | None = None,
-        like: AllowedRule | None = None,
+        is_command: bool = False,
         typing: bool = False,
     ) -> None:
         super().__init__()
-        self._rules = this, like
+        self._is_command = is_command
         self._tool = tool
         self._preview = preview
         self._typing = typing
@@ -62,18 +59,17 @@ class Permitting(ModalScreen[Permit]):
             yield Static(Content(f"May {plain(self._tool)} do this?"), classes="title")
             yield TranscriptView()
             keys = f"y yes · n no · a yes, and always for {plain(self._tool)} until you leave"
-            this, like = self._rules
-            if this:
-                keys += "\nalways in this folder: t this command" + (f" · l {plain(str(like))}" if like else "")
+            if self._is_command:
+                keys += "\nalways in this folder: t this command"
             yield Static(Content(keys), classes="keys")
 
     def action_answer(self, yes: bool, always: bool = False) -> None:
         if not self._was_meant_for_the_prompt(yes):
             self.dismiss(Permit(yes, always))
 
-    def action_allow(self, which: int) -> None:
-        if (rule := self._rules[which]) and not self._was_meant_for_the_prompt(True):
-            self.dismiss(Permit(True, rule=rule))
+    def action_allow(self) -> None:
+        if self._is_command and not self._was_meant_for_the_prompt(True):
+            self.dismiss(Permit(True, for_good=True))
 
     def _was_meant_for_the_prompt(self, yes: bool) -> bool:
         """Whether a key allows something that somebody who was typing can hardly have read yet."""
@@ -92,18 +88,17 @@ async def permitted(
     kind = tool.name, tool.asks  # to write a file that is run unasked is another thing than to write
     command = str(arguments.get("command", "")).strip(" \t\n") if tool.name == "run" else ""
     allowed = chat.backend.allowed
-    this = AllowedRule(command) if command else None
-    if kind in always or (command and allowed.covers(command)):
+    if kind in always or (command and command in allowed.all()):
         return True
-    answer = await chat.ask(Permitting(tool.name, preview, this, allowed.alike(command), bool(chat.prompt.text)))
+    answer = await chat.ask(Permitting(tool.name, preview, bool(command), bool(chat.prompt.text)))
     if answer is None or not answer.yes:
         return False
     if answer.always:
         always.add(kind)
-    if answer.rule:
+    if answer.for_good:
         try:
-            allowed.add(answer.rule)
-            chat.say(f"Allowed from now on in {chat.backend.places.shown(chat.backend.folder)}: {answer.rule}")
+            allowed.add(command)
+            chat.say(f"Allowed from now on in {chat.backend.places.shown(chat.backend.folder)}: {command}")
         except (ClewError, OSError) as error:
             chat.say(f"Allowed this once, because the rule could not be kept: {error}")
     return True
