@@ -1,7 +1,6 @@
 """Made-up sessions with compactions, for tests of the audit."""
 
 from collections.abc import Sequence
-from html.parser import HTMLParser
 from typing import Any
 
 from hypothesis import strategies as st
@@ -104,19 +103,3 @@ acts = st.one_of(
 )
 histories = st.lists(acts, min_size=1, max_size=12).map(lambda found: [*user("Begin."), *(m for a in found for m in a)])
 summaries = st.lists(st.sampled_from([*TEXTS, *PATHS, *COMMANDS]), max_size=5).map("\n".join)
-
-
-class PageReading(HTMLParser):
-    """The tags and attributes of a page, and its words."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.words: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_data(self, data: str) -> None:
-        self.words.append(data)

@@ -134,6 +134,8 @@ def test_the_command_tells_what_each_way_costs_and_what_to_set(archive: Path, tm
     text = page.read_text()
     assert "clew, 0.4 to 0.1" in text
     assert "billing" not in text, "nothing of what was said"
+    assert "content=\"default-src 'none'; style-src 'sha256-" in text
+    assert not [word for word in ("http:", "https:", "//", "url(", "@import", "<script") if word in text]
     assert before == {path: path.read_bytes() for path in archive.iterdir()}
     assert not (tmp_path / "clew.db").exists()
 

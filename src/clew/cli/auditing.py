@@ -22,9 +22,7 @@ DAY = 86_400  # seconds
 SHOWN = 20
 
 
-@app.command(
-    epilog="Example: clew audit · clew audit ~/.claude/projects --page lost.html · clew audit talk.jsonl --json"
-)
+@app.command(epilog="Example: clew audit · clew audit talk.jsonl --json")
 def audit(
     paths: Annotated[
         list[Path] | None,
@@ -32,11 +30,8 @@ def audit(
             metavar="[PATH]...", help="Session files or folders, if not those of the agents on this machine."
         ),
     ] = None,
-    page: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write a page to share: one HTML file, figures only.")
-    ] = None,
     content: Annotated[
-        bool, typer.Option("--content", help="In the page and in JSON, also list what was lost; secrets are masked.")
+        bool, typer.Option("--content", help="In JSON, also list what was lost; secrets are masked.")
     ] = False,
     as_json: AsJson = False,
     limit: Annotated[int, typer.Option(metavar="N", min=0, help="Compactions to list, the newest; 0 is all.")] = SHOWN,
@@ -58,11 +53,8 @@ def audit(
 
     from clew.screens.audit import audit as show
     from clew.screens.audit import skipped
-    from clew.screens.audit_page import page as written
 
     report = _report(paths or [], since, processes or os.cpu_count() or 1, content)
-    if page is not None:
-        page.write_text(written(report, content), encoding="utf-8")
     if as_json:
         echo_json(report.as_json())
         return
@@ -74,8 +66,6 @@ def audit(
     show(Console(highlight=False), report, limit)
     for told in skipped(report):
         typer.echo(printable(told), err=True)
-    if page is not None:
-        typer.echo(printable(f"page: {page}"), err=True)
 
 
 def _report(paths: list[Path], since: float | None, processes: int, content: bool) -> "AuditReport":

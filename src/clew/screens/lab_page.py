@@ -1,12 +1,15 @@
 """The page of `clew lab`: one file, figures only."""
 
+from base64 import b64encode
+from hashlib import sha256
 from html import escape
+from importlib.resources import files
+from string import Template
 from typing import Any
 
 from clew.lab import LabReport
 from clew.lab.act import AS_IT_WAS
 from clew.lab.report import WayTotals, most_saved
-from clew.screens.audit_page import filled
 from clew.screens.lab import COLUMNS, advice, notes, skipped
 from clew.screens.lines import dollars
 from clew.sessions.transcripts import AGENTS
@@ -21,8 +24,10 @@ def page(report: LabReport) -> str:
     told, *commands = advice(report)
     most = max((one.worth for one in totals), default=0.0)
     lines = "\n".join(map(escape, commands))
-    return filled(
-        "lab_page.html",
+    style = _file("lab_page.css")
+    return Template(_file("lab_page.html")).substitute(
+        style=style,
+        style_hash=f"sha256-{b64encode(sha256(style.encode()).digest()).decode()}",
         sentence=escape(f"{told[0].upper()}{told[1:]}."),
         commands=f"<pre><code>{lines}</code></pre>" if commands else "",
         about=escape(
@@ -33,6 +38,10 @@ def page(report: LabReport) -> str:
         rows="\n".join(_way(one, most, one.name == name) for one in totals),
         sessions="\n".join(_session(record, name) for record in most_saved(report, name, SESSIONS)),
     )
+
+
+def _file(name: str) -> str:
+    return files("clew.screens").joinpath(name).read_text(encoding="utf-8")
 
 
 def _way(sums: WayTotals, most: float, is_chosen: bool) -> str:
