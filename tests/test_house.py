@@ -84,7 +84,6 @@ ENVIRONMENT = {
     "agent/tools/searching.py",
     "cli/chatting.py",
     "gateway/background.py",
-    "tokens/cached.py",
 }
 
 

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
-from clew.tokens import cached
 from clew.tokens.estimate import ESTIMATE
-from clew.tokens.vocabulary import Plain, Vocabulary, whole
+from clew.tokens.vocabulary import Vocabulary, whole
 
 _CHUNK = 4096  # Gemma 2 and 3 take time quadratic in the length of mixed white space
 _RUN = 65_536  # and linear in that of anything else
@@ -39,14 +38,8 @@ _WORDS = {
 
 
 def bundled(name: str, exact: bool) -> Vocabulary:
-    """The vocabulary of that splintr name; without splintr, tiktoken's copy or the byte-class estimate."""
-    if _splintr() is None:
-        ranks = cached.encoding(name)
-        if ranks is not None:
-            return Plain(name, ranks, exact)
-        other = cached.encoding("o200k_base")
-        return ESTIMATE if other is None else Plain("o200k_base", other)
-    return Bundled(name, exact)
+    """The vocabulary of that splintr name; without splintr, the byte-class estimate."""
+    return ESTIMATE if _splintr() is None else Bundled(name, exact)
 
 
 class Bundled:
