@@ -183,7 +183,7 @@ def test_adk(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
 @has("agent_framework")
 def test_agent_framework(ran: Ran, sessions: Callable[[], list[Session]]) -> None:
     (heard,) = ran("agent_framework", 1)
-    assert len(heard) == 16  # six turns of a search and an answer, three requests for the delegation, one by a strategy
+    assert len(heard) == 15  # six turns of a search and an answer, three requests for the delegation
     assert len(heard[11]["messages"]) < 23
     every = sessions()
     assert len({s.branch for s in every if s.name == "port"}) == 1

@@ -13,7 +13,7 @@ from frameworks.agent_framework.talking import talk
 from frameworks.reading import read, reading
 
 from clew import Engine
-from clew.adapters.agent_framework import ClewCompactionStrategy, ClewProvider
+from clew.adapters.agent_framework import ClewProvider
 
 MEASURED_TURNS = 14
 
@@ -23,10 +23,6 @@ async def test_beside_agent_framework(engine: Engine, provide: Callable[..., Any
     window = ContextWindowCompactionStrategy(max_context_window_tokens=8_000, max_output_tokens=500)
     tried: dict[str, tuple[list[Any], dict[str, Any]]] = {
         "ContextWindowCompactionStrategy": ([], {"compaction_strategy": window}),
-        "ClewCompactionStrategy": (
-            [],
-            {"compaction_strategy": ClewCompactionStrategy(engine, model="gpt-4o", scope="strategy")},
-        ),
         "ClewProvider": ([ClewProvider(engine)], {}),
     }
     for name, (providers, given) in tried.items():

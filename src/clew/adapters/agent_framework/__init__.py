@@ -1,4 +1,4 @@
-"""Microsoft Agent Framework: a context provider with which every request fits, and a compaction strategy."""
+"""Microsoft Agent Framework: a context provider with which every request fits."""
 
 from clew.errors import MissingExtra
 
@@ -8,6 +8,5 @@ except ImportError:
     raise MissingExtra("clew.adapters.agent_framework needs Microsoft Agent Framework", "agent-framework") from None
 
 from clew.adapters.agent_framework.provider import ClewProvider
-from clew.adapters.agent_framework.strategy import ClewCompactionStrategy
 
-__all__ = ["ClewCompactionStrategy", "ClewProvider"]
+__all__ = ["ClewProvider"]
