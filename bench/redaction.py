@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from clew.secrets import find
+from clew.secrets.masking import find
 
 PIECE = 20_000  # characters of a file that an agent reads at once
 LARGEST = 400_000  # bytes; larger files are data

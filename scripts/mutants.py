@@ -1,20 +1,24 @@
 """Change one thing at a time in a copy of the code, and see whether a test notices; what survives, nobody tests.
 
-python scripts/mutants.py [--count N] [--seed N] [FILE ...]
+python scripts/mutants.py [--count N] [--seed N] [--patches FILE] [FILE ...]
 
-FILE is a source file of TESTS (all of them without); N of their mutants are tried, chosen by the seed (else another one
-each day); 0 is all of them. A mutant is killed if a test fails or takes ten times as long as without it.
-Exits with 1 if one survived.
+FILE is a source file or a folder of TESTS (all of them without); N of their mutants are tried, chosen by the seed (else
+another one each day); 0 is all of them. PATCHES names changes instead, a list of [file, old, new] in JSON. First those
+tests try a mutant that ran its line when nothing was changed, then, if it lives, all that are named for its file. It is
+killed if one fails or takes ten times as long as without it. Exits with 1 if one survived.
 """
 
 import argparse
 import ast
+import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from datetime import date
@@ -24,43 +28,45 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "clew"
 COPIED = ("src", "tests", "bench", "docs", "pyproject.toml", "README.md")
-# What has to notice a change, fastest first.
+GATEWAY = "test_gateway test_gateway_methods test_gateway_requirements test_gateway_clients"
+# What has to notice a change: of a file, or of all in a folder that are not named by themselves.
 TESTS = {
     "core/view.py": "test_view test_steps test_extremes",
-    "core/rawjson.py": "test_wire test_opaque",
-    "engine/turn.py": "test_engine test_scale test_pricing test_forks",
-    "engine/append.py": "test_engine test_forks",
-    "engine/undo.py": "test_sessions test_forks",
-    "engine/turns.py": "test_engine test_thresholds",
-    "engine/due.py": "test_good_moments test_thresholds test_chapters",
-    "engine/compaction.py": "test_good_moments test_engine test_chapters",
-    "engine/pins.py": "test_pinning",
-    "recognition/recognise.py": "test_recognition test_mixups test_decorations",
     "core/align.py": "test_sameness test_recognition",
-    "recognition/sameness.py": "test_sameness test_recognition",
-    "recognition/client_edits.py": "test_sameness test_recognition",
+    "core/rawjson.py": "test_wire test_opaque",
+    "engine": "test_engine test_forks test_sessions test_thresholds",
+    "engine/turn.py": "test_engine test_scale test_pricing test_forks",
+    "engine/due.py": "test_good_moments test_thresholds test_chapters",
+    "engine/compaction.py": "test_good_moments test_engine test_chapters test_thresholds",
+    "engine/pins.py": "test_pinning",
+    "engine/recall.py": "test_finding test_recall_offered test_engine",
+    "recognition": "test_recognition test_sameness test_forks",
+    "recognition/recognise.py": "test_recognition test_mixups test_own_words",
     "recognition/reach.py": "test_reach test_recognition",
+    "gateway": GATEWAY,
+    "gateway/compacting.py": "test_gateway_compactions test_gateway_seals",
     "gateway/seals.py": "test_gateway_seals",
     "gateway/client_keys.py": "test_gateway_doors",
     "gateway/own_hosts.py": "test_gateway_doors",
     "gateway/line.py": "test_gateway_upstreams",
+    "gateway/quotes.py": "test_quotes",
+    "gateway/quoted_text.py": "test_quotes",
+    "store": "test_store test_checkpoints test_sessions",
     "store/packing.py": "test_packing",
-    "store/trace.py": "test_checkpoints test_store test_sessions",
-    "store/sqlite/grouping.py": "test_grouping test_locks",
-    "secrets/values.py": "test_secrets",
-    "secrets/names.py": "test_secrets",
-    "secrets/masking.py": "test_secrets test_secrecy",
-    "exchange/asides.py": "test_weaving test_wrap_tools",
-    "exchange/own_calls.py": "test_weaving test_wrap_tools",
+    "store/sqlite": "test_grouping test_locks test_damage test_store",
+    "store/upkeep": "test_upkeep test_purging test_drill",
+    "secrets": "test_secrets test_secrecy",
+    "exchange": "test_weaving test_wrap_tools test_thread",
+    "sessions/conversation.py": "test_acts test_preview",
+    "sessions/names.py": "test_acts test_branches",
     "sessions/totals.py": "test_dollars test_sessions",
-    "config/kinds.py": "test_config",
-    "config/places.py": "test_config",
-    "config/reading.py": "test_config",
-    "wire/formats/anthropic.py": "test_wire test_convert",
-    "wire/formats/openai_chat.py": "test_wire test_convert",
-    "wire/formats/gemini.py": "test_gemini test_convert",
+    "config": "test_config",
+    "wire/formats": "test_formats test_wire test_convert",
+    "wire/formats/gemini": "test_gemini test_formats test_convert",
 }
+NOT_HERE = ("store/postgres",)  # asks for a server
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.And: ast.Or, ast.Or: ast.And,
@@ -70,10 +76,21 @@ SWAPS: dict[type[ast.AST], type[ast.AST]] = {
 
 @dataclass(frozen=True)
 class Mutant:
-    line: int
+    file: str
+    lines: range
     old: str
     new: str
     code: bytes
+
+
+def files() -> dict[str, str]:
+    """Each file that can be changed, and the tests named for it or for the nearest folder around it."""
+    found = {}
+    for name, tests in sorted(TESTS.items(), key=lambda row: len(row[0])):
+        place = SOURCE / name
+        for path in [place] if place.suffix else sorted(place.rglob("*.py")):
+            found[path.relative_to(SOURCE).as_posix()] = tests
+    return {file: tests for file, tests in found.items() if not file.startswith(NOT_HERE)}
 
 
 def replacements(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
@@ -100,7 +117,8 @@ def replacements(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
             yield node, "pass"
 
 
-def mutants(source: bytes) -> list[Mutant]:
+def mutants(file: str) -> list[Mutant]:
+    source = (SOURCE / file).read_bytes()
     starts = [0]
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
@@ -108,42 +126,76 @@ def mutants(source: bytes) -> list[Mutant]:
     quoted = {inner for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for inner in ast.walk(node)}
     for node in ast.walk(tree):  # what is inside an f-string has no place of its own before Python 3.12
         for part, new in replacements(node) if node not in quoted else ():
-            begin = starts[part.lineno - 1] + part.col_offset
-            end = starts[(part.end_lineno or 0) - 1] + (part.end_col_offset or 0)
+            last = part.end_lineno or part.lineno
+            begin, end = starts[part.lineno - 1] + part.col_offset, starts[last - 1] + (part.end_col_offset or 0)
             old = b" ".join(source[begin:end].split()).decode()
-            found.append(Mutant(part.lineno, old, new, source[:begin] + new.encode() + source[end:]))
-    return sorted(found, key=lambda m: (m.line, m.old))
+            code = source[:begin] + new.encode() + source[end:]
+            found.append(Mutant(file, range(part.lineno, last + 1), old, new, code))
+    return sorted(found, key=lambda m: (m.lines.start, m.old))
 
 
-def passes(folder: Path, tests: str, patience: float | None = None) -> bool:
+def patched(file: str, old: str, new: str) -> Mutant:
+    source = (SOURCE / file).read_text("utf-8")
+    if source.count(old) != 1:
+        sys.exit(f"{file} has {old!r} {source.count(old)} times, not once")
+    first = source[: source.index(old)].count("\n") + 1
+    lines = range(first, first + old.rstrip("\n").count("\n") + 1)
+    return Mutant(file, lines, " ".join(old.split()), " ".join(new.split()), source.replace(old, new).encode())
+
+
+def run(folder: Path, tests: Iterable[str], patience: float | None = None, *more: str) -> bool:
     """Whether all tests pass, in time."""
-    files = [f"tests/{name}.py" for name in tests.split()]
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", *files]
-    env = {**os.environ, "PYTHONPATH": str(folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    (folder / "chosen.txt").write_text("\n".join(tests), "utf-8")
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", *more]
+    env = {**os.environ, "PYTHONPATH": str(folder / "src")}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process compiles all of clew; no two changes share a second
     try:
-        done = subprocess.run(command, cwd=folder, env=env, capture_output=True, check=False, timeout=patience)
+        done = subprocess.run(
+            [*command, "@chosen.txt"], cwd=folder, env=env, capture_output=True, check=False, timeout=patience
+        )
     except subprocess.TimeoutExpired:
         return False
     return done.returncode == 0
 
 
-def survivors(name: str, folder: Path, chosen: list[Mutant]) -> Iterator[Mutant]:
-    """Try these mutants of a file, and give those that nobody noticed."""
-    file, tests = folder / "src" / "clew" / name, TESTS[name]
-    source = file.read_bytes()
+def who_runs(folder: Path, names: set[str], tests: list[str]) -> dict[tuple[str, int], set[str]] | None:
+    """The tests that run each line of these files; None where one fails as it is."""
+    places = {str(folder / "src" / "clew" / name): name for name in names}
+    (folder / "lines.ini").write_text("[run]\ninclude =\n    " + "\n    ".join(places), "utf-8")
+    (folder / ".coverage").unlink(missing_ok=True)
+    if not run(folder, tests, None, "--cov", "--cov-config=lines.ini", "--cov-context=test", "--cov-report="):
+        return None
+    found = defaultdict(set)
+    with sqlite3.connect(folder / ".coverage") as data:
+        rows = data.execute("select path, context, numbits from line_bits join file on file.id = file_id "
+                            "join context on context.id = context_id where context like '%|%'")  # fmt: skip
+        for path, context, bits in rows:
+            for line in (8 * n + bit for n, byte in enumerate(bits) for bit in range(8) if byte >> bit & 1):
+                found[places[path], line].add(context.rpartition("|")[0])
+    return found
+
+
+def survivors(folder: Path, tests: str, chosen: list[Mutant]) -> Iterator[Mutant]:
+    """Try these mutants of files that have the same tests, and give those that nobody noticed."""
+    every = [f"tests/{name}.py" for name in tests.split()]
     start = time.monotonic()
-    if not passes(folder, tests):
-        sys.exit(f"{name}: {tests} fail as it is")
+    runs = who_runs(folder, {mutant.file for mutant in chosen}, every)
+    if runs is None:
+        sys.exit(f"{tests} fail as it is")
     patience = 60 + 10 * (time.monotonic() - start)
-    print(f"{name}: {len(chosen)} mutants, against {tests}", flush=True)
-    for mutant in sorted(chosen, key=lambda m: m.line):
-        file.write_bytes(mutant.code)
-        survived = passes(folder, tests, patience)
+    print(f"{len(chosen)} mutants against {tests}", flush=True)
+    for mutant in chosen:
+        place = folder / "src" / "clew" / mutant.file
+        source = place.read_bytes()
+        place.write_bytes(mutant.code)
+        near = sorted(set().union(*(runs.get((mutant.file, line), ()) for line in mutant.lines)))
+        survived = (not near or run(folder, near, patience)) and run(folder, every, patience)
+        place.write_bytes(source)
         mark = "SURVIVED" if survived else "killed"
-        print(f"  {mark:8} {name}:{mutant.line}  {mutant.old[:70]}  ->  {mutant.new[:70]}", flush=True)
+        what = f"{mutant.file}:{mutant.lines.start}  {mutant.old[:70]}  ->  {mutant.new[:70]}"
+        print(f"  {mark:8} {what}  ({len(near)} tests run it)", flush=True)
         if survived:
             yield mutant
-    file.write_bytes(source)
 
 
 def main() -> None:
@@ -151,13 +203,23 @@ def main() -> None:
     parser.add_argument("files", nargs="*", metavar="FILE")
     parser.add_argument("--count", type=int, default=50)
     parser.add_argument("--seed", type=int, default=date.today().toordinal())
+    parser.add_argument("--patches", type=Path)
     args = parser.parse_args()
-    names = [f.removeprefix("src/clew/") for f in args.files] or list(TESTS)
-    if unknown := [n for n in names if n not in TESTS]:
-        sys.exit(f"no tests named for {', '.join(unknown)}; TESTS in {Path(__file__).name} has {', '.join(TESTS)}")
-    every = [(name, m) for name in names for m in mutants((ROOT / "src" / "clew" / name).read_bytes())]
-    chosen = Random(args.seed).sample(every, min(args.count, len(every))) if args.count else every
-    print(f"{len(chosen)} of {len(every)} mutants, --seed {args.seed}", flush=True)
+    known = files()
+    wanted = [name.removeprefix("src/clew/").rstrip("/") for name in args.files] or [""]
+    names = [name for name in known if any(name == w or not w or name.startswith(f"{w}/") for w in wanted)]
+    if not names:
+        sys.exit(f"no tests named for {', '.join(wanted)}; TESTS in {Path(__file__).name} has {', '.join(TESTS)}")
+    if args.patches:
+        chosen = [patched(*row) for row in json.loads(args.patches.read_text("utf-8"))]
+        print(f"{len(chosen)} mutants of {args.patches}", flush=True)
+    else:
+        every = [mutant for name in names for mutant in mutants(name)]
+        chosen = Random(args.seed).sample(every, min(args.count, len(every))) if args.count else every
+        print(f"{len(chosen)} of {len(every)} mutants, --seed {args.seed}", flush=True)
+    groups: dict[str, list[Mutant]] = defaultdict(list)
+    for mutant in sorted(chosen, key=lambda m: (m.file, m.lines.start)):
+        groups[known[mutant.file]].append(mutant)
     alive = 0
     with TemporaryDirectory() as folder:
         for part in COPIED:
@@ -167,10 +229,9 @@ def main() -> None:
                 shutil.copytree(ROOT / part, place, ignore=shutil.ignore_patterns("node_modules", "__pycache__"))
             else:
                 shutil.copy(ROOT / part, place)
-        for name in names:
-            if some := [m for of, m in chosen if of == name]:
-                alive += sum(1 for _ in survivors(name, Path(folder), some))
-    print(f"{alive} survived")
+        for tests, some in groups.items():
+            alive += sum(1 for _ in survivors(Path(folder), tests, some))
+    print(f"{alive} of {len(chosen)} survived")
     sys.exit(bool(alive))
 
 

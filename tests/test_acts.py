@@ -1,7 +1,9 @@
 """Acts on conversations: an id means the same in every command, and each face that offers an act does the same."""
 
 import asyncio
+import html
 import json
+import re
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -11,16 +13,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.screen import Screen
+from textual.widgets import OptionList
 
+import clew
 from chatting import chatting, places
 from clew import Budget, ClewError, Engine, Request, Sessions, SQLite, View
 from clew.agent.control import ContextController
+from clew.chat.choosing import Choosing
+from clew.chat.reading import ReadingScreen
+from clew.chat.transcript import TranscriptView
 from clew.config import assembled
 from clew.config import engine as config_engine
 from clew.engine.settings import Settings
 from clew.mcp.answers import Answers
 from clew.mcp.reach import Reach
 from clew.page.acting import ACTS, Subject
+from clew.page.app import Page
+from clew.page.instructions import KeptInstructions
 from clew.sessions.conversation import Conversation
 from clew.sessions.import_agent import adopt
 from clew.sessions.names import called
@@ -28,8 +38,10 @@ from clew.sessions.transcripts import Transcript, TranscriptStretch
 from clew.steps.chapters.by_model import ByModel
 from clew.store.sql import SQLStore
 from clew.testing import ScriptedModel, StrictProvider, write_chapter
+from clew.testing.provider import Answer
 from shell import Shell
 
+SOURCE = Path(clew.__file__).parent
 BUDGET = Budget(window=6_000, reserve=500)
 WINDOW = "[budget]\nwindow = 6_000\nreserve = 500\n"
 LAST = "And that was the last page"
@@ -294,18 +306,17 @@ ALIKE: dict[str, dict[str, Face]] = {
         "page": by_page("tag", tags="two words, one"),
     },
     "archive": {"command": by_command("archive", "named"), "page": by_page("archive")},
-    "method": {"command": by_command("method", "named", "llm"), "page": by_page("method", method="llm")},
+    "method": {
+        "command": by_command("method", "named", "llm"),
+        "page": by_page("method", method="llm"),
+        "chat": by_chat("/method llm"),
+    },
     "compact": {
+        "chat": by_chat("/compact page 3"),
         "page": by_page("compact", focus="page 3"),
         "agent": by_agent("summarize_context", focus="page 3"),
     },
 }
-
-
-def test_every_act_of_the_page_is_tried_on_another_face() -> None:
-    """But for the user's own words on when to compact, which are of no conversation."""
-    tried = {act.split()[0] for act, faces in ALIKE.items() if len(faces) > 1} | {"pin", "rewrite"}
-    assert {*ACTS} - {"instruct"} == tried
 
 
 @pytest.mark.parametrize("act", ALIKE)
@@ -450,6 +461,199 @@ async def test_a_pin_is_the_same_on_each_face(tmp_path: Path, made: Path) -> Non
         assert states[0]["pins"] == [pinned], words
 
 
+# --- what looks and changes nothing -----------------------------------------------------------------------------------
+
+ASKED = "Which port has part 3?"
+
+
+def by_screen(command: str, *keys: str, of: str = "named") -> Face:
+    """What the chat shows: a text that is read, ids that one may choose from, or why there is none."""
+
+    async def look(path: Path, folder: Path) -> str:
+        store = SQLite(path)
+        async with chatting(store, folder, "http://127.0.0.1:9", of, toasts=True) as hand:
+            await hand.enter(command)
+            screen: Screen[Any] = hand.chat.screen
+
+            def arrived() -> bool:
+                nonlocal screen
+                screen = hand.chat.screen
+                return bool(hand.toasts) or (isinstance(screen, ReadingScreen | Choosing) and screen.is_mounted)
+
+            await hand.until(arrived)
+            if keys:
+                await hand.press(*keys)
+                await hand.sees(ReadingScreen)
+                screen = hand.chat.screen
+            text = hand.toasts.partition(": ")[2]
+            if isinstance(screen, ReadingScreen):
+                text = screen.query_one(TranscriptView).entries[0].text
+            elif isinstance(screen, Choosing):
+                text = "\n".join(str(option.id) for option in screen.query_one(OptionList).options)
+        await store.close()
+        return text
+
+    return look
+
+
+def by_address(address: str, of: str = "named") -> Face:
+    """The text of a page at an address, as a browser has it that asks this machine."""
+
+    async def look(path: Path, folder: Path) -> str:
+        parts: list[bytes] = []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request"}
+
+        async def send(message: Mapping[str, Any]) -> None:
+            parts.append(message.get("body", b""))
+
+        async with opened(path) as engine:
+            newest = await Sessions(engine).get(of)
+            where, _, query = address.format(branch=newest.branch, session=newest.id).partition("?")
+            asked = {"type": "http", "method": "GET", "path": where, "query_string": query.encode()}
+            page = Page(engine, "default", KeptInstructions(places(folder)))
+            await page({**asked, "headers": [(b"host", b"127.0.0.1"), (b"hx-request", b"true")]}, receive, send)
+        return html.unescape(re.sub("<[^>]*>", "", b"".join(parts).decode()))
+
+    return look
+
+
+def ids(text: str) -> list[str]:
+    """The first ids that are named."""
+    return [*dict.fromkeys(found[:10] for found in re.findall(r"\b[0-9a-f]{10,}\b", text))][:3]
+
+
+def sizes(text: str) -> tuple[str, str]:
+    """Tokens before and after a compaction."""
+    found = re.search(r"([\d,]+) (?:→|tokens became) ([\d,]+)", text)
+    assert found, text
+    return found[1], found[2]
+
+
+def stand_ins(text: str) -> set[str]:
+    """The ids of what a compaction put there, after a mark in a terminal, and before its text on a page."""
+    return {a or b for a, b in re.findall(r"▸ ([0-9a-f]{10}) |tokens · recall ([0-9a-f]{10})", text)}
+
+
+LOOKS: dict[str, tuple[Callable[[str], object], dict[str, Face]]] = {
+    "search": (
+        ids,
+        {
+            "command": by_command("search", ASKED, "--in", "named"),
+            "page": by_address("/clew/search?q=Which+port+has+part+3%3F&in={branch}"),
+            "chat": by_screen(f"/search {ASKED}"),
+            "mcp": by_mcp("search", ASKED, "named", 8_000),
+        },
+    ),
+    "preview": (
+        sizes,
+        {
+            "command": by_command("preview", "named"),
+            "page": by_address("/clew/c/{branch}/act/compact"),
+        },
+    ),
+    "preview with a focus": (
+        sizes,
+        {
+            "command": by_command("preview", "named", "--focus", "page 3"),
+            "page": by_address("/clew/c/{branch}/act/compact?focus=page+3"),
+        },
+    ),
+    "diff": (
+        sizes,
+        {
+            "command": by_command("diff", "named"),
+            "chat": by_screen("/lost"),
+            "mcp": by_mcp("lost", "named", 8_000),
+        },
+    ),
+    "what a diff puts there": (
+        stand_ins,
+        {
+            "command": by_command("diff", "named"),
+            "page": by_address("/clew/c/{branch}/compaction/{session}"),
+            "chat": by_screen("/lost"),
+        },
+    ),
+}
+
+
+FACES = {"command": "cli", "page": "page", "chat": "chat", "agent": "agent/control", "mcp": "mcp"}
+# Who has them tried by tests of their own, below and above.
+APART = {
+    "pin": {*FACES},
+    "rewrite": {"command", "page", "chat"},
+    "recall": {*FACES},
+    "search": {"agent"},
+    "preview": {"chat"},
+    "diff": {"page"},
+}
+CALLED = re.compile(
+    r"(?:\bone|\bconversation|\(\)\)|_reach|\bfound|\bsessions)"
+    r"\.(undo|fork|pin|tag|archive|switch|compact|rewrite|preview|diff|recall|search)\("
+)
+
+
+def test_every_face_is_tried_with_each_act_that_its_code_calls() -> None:
+    tried = {(act, face) for act, faces in APART.items() for face in faces}
+    tried |= {(act.split()[0], face) for act, faces in ALIKE.items() for face in faces}
+    tried |= {(act.split()[0], face) for act, (_, faces) in LOOKS.items() for face in faces}
+    for face, folder in FACES.items():
+        source = "\n".join(file.read_text("utf-8") for file in (SOURCE / folder).glob("*.py"))
+        called = {"method" if act == "switch" else act for act in CALLED.findall(source)}
+        assert called, face
+        assert not {(act, face) for act in called} - tried
+
+
+@pytest.mark.parametrize("look", LOOKS)
+async def test_each_face_that_offers_a_look_shows_the_same(tmp_path: Path, made: Path, look: str) -> None:
+    read, faces = LOOKS[look]
+    before, shown = await state(made), {}
+    for face, do in faces.items():
+        (folder := tmp_path / face).mkdir()
+        path = Path(shutil.copy(made, folder / "log.db"))
+        shown[face] = read(await do(path, folder))
+        assert await state(path) == before, "nothing changed"
+    [first, *others] = shown.values()
+    assert first
+    assert all(other == first for other in others), shown
+
+
+async def test_a_chat_previews_what_its_next_request_would_be(tmp_path: Path) -> None:
+    """With its own tools and instructions, which are those of the conversation only once it has had it."""
+    clew = Shell(tmp_path)
+    store = SQLite(clew.store)
+    with StrictProvider([Answer("It is read.")] * 3, window=200_000) as provider:
+        async with chatting(store, tmp_path / "folder", provider.url, "work") as hand:
+            for n in range(3):
+                await hand.say(f"Page {n} says that part {n} has port {8000 + n}. " + "It is a long page. " * 200)
+            await hand.enter("/preview")
+            await hand.sees(ReadingScreen)
+            shown = hand.chat.screen.query_one(TranscriptView).entries[0].text
+    await store.close()
+    assert sizes((await asyncio.to_thread(clew, "preview", "work")).stdout) == sizes(shown)
+
+
+async def test_an_original_is_the_same_on_each_face(tmp_path: Path, made: Path) -> None:
+    async with opened(made) as engine:
+        one = await Sessions(engine).conversation("named")
+        best = (await one.search(ASKED))[0].found.id
+        [original] = await one.recall(best)
+    faces = {
+        "command": by_command("recall", best),
+        "page": by_address(f"/clew/c/{{branch}}/behind/{best}"),
+        "chat": by_screen(f"/search {ASKED}", "enter"),
+        "agent": by_agent("recall", id=best),
+        "agent's search": by_agent("search_history", query=ASKED),
+        "mcp": by_mcp("recall", best, "", "", 8_000),
+    }
+    for face, do in faces.items():
+        (folder := tmp_path / face).mkdir()
+        shown = await do(Path(shutil.copy(made, folder / "log.db")), folder)
+        assert original.item.text[:200] in " ".join(shown.split()), face
+
+
 REFUSED: dict[str, dict[str, Face]] = {
     f"no item has the id {GONE}": {
         "command": by_command("recall", GONE),
@@ -459,6 +663,10 @@ REFUSED: dict[str, dict[str, Face]] = {
         "agent's pin": by_agent("pin", id=GONE),
         "mcp": by_mcp("recall", GONE, "", "", 8_000),
         "mcp's pin": by_mcp("pin", GONE, False),
+    },
+    "short has no compaction to show": {
+        "command": by_command("diff", "short"),
+        "chat": by_screen("/lost", of="short"),
     },
     "there is nothing to undo: no compaction of this conversation is left that was not undone already": {
         "command": by_command("undo", "short"),

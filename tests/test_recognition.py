@@ -476,6 +476,27 @@ async def test_what_two_may_have_trimmed_is_neithers(store: SQLStore) -> None:
     assert not await client.engine.search("default", "amber beryl word", view.branch)
 
 
+@pytest.mark.parametrize("shared", [str(UUID(int=7)), "ws01A09q90qw90lq917835lq9T"])
+async def test_ids_that_count_up_in_one_workspace_do_not_say_whose_a_cleared_result_is(
+    store: SQLStore, shared: str
+) -> None:
+    client = Client(store, "openai_chat", "dict", warm=True)
+    said = [
+        "hi",
+        GREETING,
+        "look",
+        f"read notes#{shared}-1\n{{}}",
+        "Done.",
+        f"read more#{shared}-2\n{{}}",
+        "Well.",
+        "yes",
+    ]
+    mine = await client.send(chat(*(text.format("The word is amber. " * 20) for text in said)))
+    theirs = await client.send(chat(*(text.format("[output cleared]") for text in said), "Well.", "and"))
+    assert theirs.branch != mine.branch
+    assert not await client.engine.search("default", "amber word", theirs.branch)
+
+
 JIRA = "searchJiraIssuesUsingJql"
 
 

@@ -17,11 +17,11 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import clew
-import clew.secrets
 from clew import Budget, Engine, Request, SecretFound, SQLite, events
 from clew.engine.settings import Settings
 from clew.errors import ClewError
 from clew.events.telemetry import Traces
+from clew.secrets.guard import Policy
 from clew.steps import PRESETS
 from clew.store.compressing import decompress
 from clew.store.sql import SQLStore
@@ -225,7 +225,7 @@ def test_an_unknown_policy_is_refused() -> None:
 @pytest.mark.parametrize("policy", ["redact", "refuse"])
 @pytest.mark.parametrize("what", ["model", "scope", "session"])
 async def test_a_name_that_is_a_secret_is_refused_and_nothing_is_written(
-    tmp_path: Path, policy: clew.secrets.Policy, what: str
+    tmp_path: Path, policy: Policy, what: str
 ) -> None:
     store = SQLite(tmp_path / "clew.db")
     engine = Engine(store, settings=Settings(secrets=policy))

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from clew.core.items import Frame, Item, Opening
 from clew.errors import BadRequest
-from clew.secrets import find, kinds_in, masked, masked_frame, masked_item
 from clew.secrets.kinds import NAMES, PLACES, RULES, SHAPES, VALUES
+from clew.secrets.masking import find, kinds_in, masked, masked_frame, masked_item
 from clew.secrets.matching import found_by
 from clew.secrets.names import named, small
 from clew.secrets.values import could_be_said_bare, is_base64

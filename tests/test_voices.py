@@ -262,6 +262,20 @@ def test_what_a_client_puts_around_what_a_tool_printed_is_its_own(frame: ResultF
     assert passed_on(with_(result, text=f"It says: {frame.example}\n# end")) == f"It says: {frame.example}\n# end"
 
 
+@pytest.mark.parametrize("tag", PASSING)
+def test_what_a_client_reminds_of_behind_what_a_tool_printed_is_its_own(tag: str) -> None:
+    reminder = f"<{tag}>\nBe brief, as src/other.py is.\n</{tag}>"
+    shown = f"{reminder}\nline 900 of src/pump.py, which speaks of <{tag}>"
+    result = Item("result", "tool", f"{shown}\n\n{reminder}\n{reminder}\n")
+    assert passed_on(result) == shown
+    assert [line.text for line in sheet(result).lines][-1:] == [shown.splitlines()[-1]]
+    amid = f"the end is <{tag}>x</{tag}>"
+    assert passed_on(with_(result, text=amid)) == amid
+    page = f"<{tag}>\n{'word ' * 1_000}\n</{tag}>"  # a page that would hide itself
+    assert passed_on(with_(result, text=page)) == page
+    assert passed_on(with_(result, text=reminder)) == ""
+
+
 @pytest.mark.parametrize("wrap", [wrap for wrap in WRAPS if not wrap.around])
 def test_what_was_typed_beside_a_wrap_is_the_persons(wrap: Wrap) -> None:
     for text in (f"{wrap.example}\n{ASK}", f"{ASK}\n\n{wrap.example}"):

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from clew.audit.survival import shown
 from clew.core.items import Item
-from clew.secrets import find, masked
+from clew.secrets.masking import find, masked
 
 HIDDEN = "[secret]"
 

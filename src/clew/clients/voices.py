@@ -30,6 +30,7 @@ BOILERPLATE = frozenset(
 PASTE = 2_000  # characters: a longer message was not all typed
 INDENT = 80  # characters before a mark in which the words would stand that it is amid
 FRAME_END = 400  # characters at the end of a result in which its client says how the command ended
+REMINDER = 4_000  # characters of a reminder at the end of a result, at most: a page may have its opening anywhere
 FIRST = 4  # items of a history that begins with a summary: where the client runs, the summary, what answers it
 
 # After what was typed; to the end it is what the command printed that the user ran.
@@ -226,12 +227,27 @@ def printed(text: str) -> str:
 
 
 def _printed(text: str) -> tuple[int, int]:
-    start, stop = 0, len(text)
+    start, stop = 0, _before_reminders(text)
     for frame in RESULT_FRAMES:
         begins = frame.before.match(text, start, stop)
         if begins and (ends := frame.after.search(text, max(begins.end(), stop - FRAME_END), stop)):
             start, stop = begins.end(), ends.start()
     return start, stop
+
+
+def _before_reminders(text: str) -> int:
+    """Where all that a tool printed ends, and its client says something of its own behind it, in lines of its own."""
+    stop = len(text)
+    while stop and text[stop - 1].isspace():
+        stop -= 1
+    while wrap := next((wrap for wrap in _PASSING if text.endswith(wrap.closing, 0, stop)), None):
+        start = text.rfind(wrap.opening, max(0, stop - REMINDER), stop)
+        if start < 0 or text[max(0, start - INDENT) : start].rpartition("\n")[2].strip():
+            break
+        while start and text[start - 1].isspace():
+            start -= 1
+        stop = start
+    return stop
 
 
 def summary_alone(text: str) -> str:

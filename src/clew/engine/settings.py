@@ -6,7 +6,7 @@ from typing import Literal
 
 from clew import catalog
 from clew.events import Listener
-from clew.secrets import Policy
+from clew.secrets.guard import Policy
 from clew.steps import default
 from clew.steps.chapters.author import Author
 from clew.steps.protocol import Step

@@ -24,6 +24,7 @@ from clew.gateway.own_hosts import OwnHosts, check_one_host
 from clew.gateway.paths import check_path, only_talks
 from clew.gateway.settings import GatewaySettings
 from clew.gateway.upstreams import Upstreams
+from clew.secrets import masking  # noqa: F401 - compiled before the first request, not in it
 from clew.steps import Native
 from clew.steps.protocol import Pipeline
 from clew.wire.formats.base import ApiCall

@@ -29,7 +29,7 @@ from clew.steps.lines import preview
 from clew.steps.protocol import Step
 from clew.steps.summarize import briefed
 from clew.steps.worklog.log import SILENT
-from clew.steps.worklog.wording import indented
+from clew.steps.worklog.wording import indented, words
 from clew.store.records import Origin
 from clew.text.framing import neutral
 from clew.text.quoting import unvoiced
@@ -91,7 +91,8 @@ class InShort:
 
 
 def _ends(view: View, at: int, most: int) -> Item:
-    return preview(view.nodes[at].item, view.short(at, at + 1), most * 2 // 3, most // 3)
+    item = view.nodes[at].item
+    return preview(with_(item, text=passed_on(item)), view.short(at, at + 1), most * 2 // 3, most // 3)
 
 
 class Compactions:
@@ -308,7 +309,8 @@ def _in_room(view: View, most: int) -> dict[str, str]:
         kind = "result" if node.item.kind == "result" else "asked" if typed(node.item) else ""
         line = _line(node)
         if kind == "result" and len(line) > max(LONGEST_RESULT, left[kind]):
-            line = f"Result: {_quote(node.item.text[:LONGEST_RESULT])} [… recall {node.id[:SHORT]}]"
+            said = words(neutral(passed_on(node.item)), LONGEST_RESULT)
+            line = f"Result: {said} [recall {node.id[:SHORT]}]"
         line = _middle_out(line, max(LONGEST_LINE, left[kind]))
         left[kind] -= len(line)
         found[node.id] = line
@@ -345,7 +347,7 @@ def _line(node: Node) -> str:
         case "call", _:
             says = f"Call of {' '.join(item.name.split())}"
         case ("result", _) | ("text", "tool"):
-            says = "Result"
+            says, text = "Result", passed_on(item)
         case _:  # nor what it puts there as the system
             return ""
     told = [f"{says}: {_quote(text)}"] if text.strip() or item.kind != "text" else []

@@ -15,7 +15,7 @@ from clew.installing.client_files import bytes_of, checksum, content, text_in, w
 from clew.installing.formats import ABSENT, EACH, TextFormat, depth, found, place, says, with_key, without_key
 from clew.installing.plugs import Plug
 from clew.installing.programs import PROGRAMS, ClientProgram
-from clew.secrets import masked
+from clew.secrets.masking import masked
 
 GATEWAY, PLUGS = "gateway", "plugs"  # the kinds of wiring: through clew serve; clew's tools and hooks
 

@@ -1,6 +1,7 @@
 """What the id of a call says of whose call it is. Pure functions."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
@@ -14,15 +15,23 @@ _MOMENT = re.compile(r"(?<!\d)1[5-9]\d{11}(?!\d)")  # milliseconds since 1970: b
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
-def is_made_up(id: str, name: str = "") -> bool:
+def is_made_up(id: str, name: str = "", shared: Iterable[str] = ()) -> bool:
     """Whether a provider made an id up: others have `call_3`, `call00000012` and `functions.bash:0`, too.
 
-    What is called may stand in it, as often as it is called.
+    What is called may stand in it, as often as it is called, and what several ids of a conversation share.
     """
+    for part in shared:
+        id = id.replace(part, " ")
     if _UUID.search(id):
         return True
     runs = [run for run in _RUN.findall(id.replace(name, " ") if name else id) if len(run) >= LEAST_RUN]
     return any(_changes(run, _letter) >= MIXED or _changes(run, _case) >= MIXED_CASE for run in runs)
+
+
+def shared(ids: Iterable[str]) -> frozenset[str]:
+    """What stands in several of these ids: the number of something else, say of a workspace that counts its calls."""
+    parts = Counter(part for id in ids for part in {*_UUID.findall(id), *_RUN.findall(id)} if len(part) >= LEAST_RUN)
+    return frozenset(part for part, times in parts.items() if times > 1)
 
 
 def _changes(run: str, kind: Callable[[str], str]) -> int:

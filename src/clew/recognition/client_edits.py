@@ -8,7 +8,7 @@ from functools import cached_property
 from clew.clients.voices import lasting
 from clew.core.align import Match, Patch
 from clew.core.items import Item
-from clew.recognition.call_ids import are_moments, is_made_up, is_same_call, moment
+from clew.recognition.call_ids import are_moments, is_made_up, is_same_call, moment, shared
 from clew.recognition.sameness import SOFT, alike, is_aside, is_moved, trails
 from clew.recognition.shortening import is_cleared
 
@@ -39,6 +39,11 @@ class Change:
         return found
 
     @cached_property
+    def shared(self) -> frozenset[str]:
+        """What the ids of several calls have in common: it says nothing of whose they are."""
+        return shared(self.called)
+
+    @cached_property
     def kept_calls(self) -> Sequence[Item | None]:
         """What is there as it was, and under the id that it had; none: it came as a stand-in of ours."""
         same = [m for m in self.pairs if (now := self.new[m.new]) is None or is_same_call(self.old[m.old], now)]
@@ -48,7 +53,7 @@ class Change:
     @cached_property
     def is_proven(self) -> bool:
         """Whether it is this conversation whatever else it says: by its name, a stand-in of ours, a call's own id."""
-        return self.named or any(i is None or is_made_up(i.call_id, i.name) for i in self.kept_calls)
+        return self.named or any(i is None or is_made_up(i.call_id, i.name, self.shared) for i in self.kept_calls)
 
     @cached_property
     def is_timed(self) -> bool:
@@ -90,7 +95,7 @@ def _is_told_apart(change: Change, was: Item, now: Item) -> bool:
 def _has_own_id(change: Change, result: Item) -> bool:
     """Whether a result has an id that nobody counts up to: what its call calls may stand in it, as often as it does."""
     called = change.called.get(result.call_id, set())
-    return bool(called) and all(is_made_up(result.call_id, name) for name in called)
+    return bool(called) and all(is_made_up(result.call_id, name, change.shared) for name in called)
 
 
 def has_same_words(was: Item, now: Item | None) -> bool:

@@ -6,13 +6,14 @@ recall have it masked. Digests are of what was sent, so a history that comes aga
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
+from typing import Literal, get_args
 
 from clew.core.items import Frame, Item, Node, Scope
 from clew.errors import BadRequest, SecretFound
 from clew.events import Secret
-from clew.secrets import Policy, find, kinds_in, masked_frame, masked_item
 
-POLICIES: tuple[Policy, ...] = ("off", "keys", "redact", "refuse")
+Policy = Literal["off", "keys", "redact", "refuse"]
+POLICIES = get_args(Policy)
 
 
 class Guard:
@@ -30,6 +31,9 @@ class Guard:
         """The items as they may be kept; raises `SecretFound` where the policy is to refuse."""
         if self.policy == "off":
             return items
+        # At its first use: to compile the patterns takes a tenth of a second, and who only looks needs none.
+        from clew.secrets.masking import kinds_in, masked_item
+
         if self.policy == "refuse":
             if kinds := sorted({kind for item in items for kind in kinds_in(item)}):
                 raise SecretFound(
@@ -48,6 +52,8 @@ class Guard:
         """The frame as it may be kept; raises `SecretFound` where the policy is to refuse."""
         if self.policy == "off":
             return frame
+        from clew.secrets.masking import masked_frame
+
         self.expect_names(model=frame.model)
         safe = masked_frame(frame, self._key, chosen=self._chosen)
         if safe is not frame and self.policy == "refuse":
@@ -61,6 +67,8 @@ class Guard:
 
         The policy `keys`, which nobody has to ask for, refuses nothing.
         """
+        from clew.secrets.masking import find
+
         for what, name in names.items() if self.policy in ("redact", "refuse") else ():
             if kinds := sorted({secret.kind for secret in find(name or "")}):
                 raise SecretFound(
@@ -70,6 +78,8 @@ class Guard:
 
     def told(self, scope: Scope, branch: str, seq: int, nodes: Sequence[Node]) -> Iterator[Secret]:
         """What was masked in these nodes, as listeners hear it."""
+        from clew.secrets.masking import kinds_in
+
         raw = self.sent({n.id: n.item for n in nodes}).values()
         found = [kind for item in raw for kind in kinds_in(item, chosen=self._chosen)]
         if found:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace as with_
 from functools import partial
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Any
 
 from clew.core.items import Frame, Item
 from clew.errors import BadRequest
@@ -22,8 +22,6 @@ from clew.secrets.harmless import digest, is_harmless, remember
 from clew.secrets.matching import TELLING, Secret, matched
 from clew.secrets.names import kind_of, named, small
 from clew.secrets.values import is_base64, is_random
-
-Policy = Literal["off", "keys", "redact", "refuse"]
 
 ROUNDS = 4  # what a mask uncovers is masked too; more than two have not been seen
 BLOB = 1000  # characters of base64 that are a picture or a document; secrets are shorter

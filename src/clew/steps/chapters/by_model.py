@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from clew import catalog
 from clew.catalog.cost import cost
@@ -25,12 +25,14 @@ from clew.steps.chapters.allowance import Allowance
 from clew.steps.chapters.author import NOTHING_KNOWN, ReaderKnows
 from clew.steps.chapters.language import language_of
 from clew.steps.chapters.model import Model, Prompt, Reply
-from clew.steps.chapters.vouch import LeftOut, Vouched, Vouching
 from clew.steps.worklog.blocks import chosen
 from clew.steps.worklog.fold import ChapterStretch
 from clew.steps.worklog.writing import summary
 from clew.tokens import Counter, counter_for
 from clew.tokens.meter import Meter
+
+if TYPE_CHECKING:
+    from clew.steps.chapters.vouch import LeftOut, Vouched
 
 SIZE = 4_000  # tokens of a chapter, at most
 SECONDS = 120.0  # for one answer
@@ -89,7 +91,7 @@ class Reading(NamedTuple):
     """What a reply tells of one part."""
 
     chapter: Chapter  # without texts, if it is none
-    left_out: tuple[LeftOut, ...]
+    left_out: "tuple[LeftOut, ...]"
     wrong: str
 
 
@@ -248,6 +250,9 @@ class _Work:
         source = part.tokens if part.told else sum(self.counter.item(n.item) for n in nodes)
         if wrong := answers.flaw(reply, source, part.size, asked, self.language, self.counter.text):
             return Reading(unused, (), wrong)
+        # Not sooner: to compile what it looks for takes a tenth of a second, and most processes ask no model.
+        from clew.steps.chapters.vouch import Vouching
+
         own = {*ids}
         around = [n for n in shown if n.id not in own]
         vouching = Vouching(nodes, "\n".join((frame_text(self.known.frame), *self.known.titles)), around)
@@ -289,7 +294,7 @@ def _told_by(part: ChapterStretch, share: float) -> ChapterStretch:
     return part._replace(told=told)
 
 
-def is_invented(vouched: Vouched) -> bool:
+def is_invented(vouched: "Vouched") -> bool:
     """Whether so much stands nowhere that nothing of it is believed."""
     return vouched.unfound >= SOME_UNFOUND and vouched.unfound > UNFOUND_SHARE * vouched.tokens
 
