@@ -12,7 +12,7 @@ from clew.core.view import View, originals
 from clew.engine.branch import Branch
 from clew.engine.cue import Cue
 from clew.engine.due import HELD, Due, due, part, settled
-from clew.engine.net import before_client, likely, net, previewed, was_told
+from clew.engine.net import before_client, likely, margin, net, previewed, was_told
 from clew.engine.pins import hidden, lacks_room, quoted, quotes
 from clew.engine.recall import beside_newest
 from clew.engine.settings import Settings
@@ -20,7 +20,7 @@ from clew.events import tell
 from clew.facts.chapters import Chapter
 from clew.steps import over_budget, repair
 from clew.steps.bound import unbound
-from clew.steps.chapters.asking import EARLY, Asking, ChapterLog, Wanted, wanted, written_of
+from clew.steps.chapters.asking import Asking, ChapterLog, Wanted, wanted, written_of
 from clew.steps.chapters.author import Author
 from clew.steps.handoff import Handoff
 from clew.steps.protocol import Step
@@ -173,9 +173,11 @@ class Compactor:
         """What a model shall write some time before the next fold; nothing if none may be asked, or one is at it."""
         size, rate = branch.ledger.size.measure(view)
         bounds = target.at(rate)
-        early = 1.0 if bounds.ceiling is None else EARLY
-        soon = size._replace(tokens=bounds.frame + int((size.tokens - bounds.frame) / early))
-        if (aimed is None and not bounds.exceeded(soon)) or not self._has_much_new(branch, view, bounds):
+        later = size._replace(tokens=size.tokens + int(margin(branch, view, target) / rate))
+        ends = bounds.is_clients_next(later) or not later.within(bounds.limit)
+        # Where words count more than what is paid, nearly all that will be folded is to be read.
+        is_time = aimed is not None or ends or (bounds.exceeded(size) and not bounds.budget.is_small)
+        if not is_time or not self._has_much_new(branch, view, bounds):
             return None
         if author is branch.own and not may_be_followed(view.frame):
             return None

@@ -21,7 +21,6 @@ from clew.steps.worklog.fold import ChapterStretch
 from clew.tokens.target import Target
 
 _LOGGER = logging.getLogger("clew")
-EARLY = 0.9  # of the size at which a compaction begins: what is said after that is in no chapter, and stays
 LEAST_UNREAD = 400  # tokens that nobody has written of: for less, no model is asked
 STRETCH_SHARE = 0.1  # of those: of a smaller stretch code tells, for each question reads all of a request again
 UNREAD_SHARE = 0.3  # of what will be folded: if most of it has been told, the rest can wait for the next time
