@@ -17,7 +17,7 @@ PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
 
 FRAMEWORKS := adk agent_framework crewai hermes inspect_ai langchain litellm openai_agents praisonai pydantic_ai strands
 
-.PHONY: demo test test-quick test-long nightly test-batch test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway fuzz-mixups fuzz-harm coverage mutants release plugin bench proof peers live tau2 compactbench types-live paste docs format clean relock $(FRAMEWORKS)
+.PHONY: demo test test-quick test-long nightly test-clients long-sessions test-frameworks test-python check laws kills fuzz-gateway fuzz-mixups fuzz-harm coverage mutants release plugin bench proof peers live tau2 compactbench types-live paste docs format clean relock $(FRAMEWORKS)
 
 demo: $(ENV)/clew  ## Replay a real agent session in a small window.
 	@$(ENV)/clew demo --store $(VENV)/demo.db
@@ -36,7 +36,7 @@ test-long: $(VENV)/ready  ## The tests marked nightly.
 nightly:  ## All that is not for every change, one after another; what fails keeps nothing else from running.
 	@$(MAKE) --no-print-directory --keep-going $(NIGHTLY)
 
-NIGHTLY := test-long coverage laws kills mutants fuzz-gateway fuzz-harm test-frameworks test-batch test-clients long-sessions paste release
+NIGHTLY := test-long coverage laws kills mutants fuzz-gateway fuzz-harm test-frameworks test-clients long-sessions paste release
 
 test-frameworks:  ## The adapters, each inside the real framework: what fails in one keeps no other from running.
 	@$(MAKE) --no-print-directory --keep-going --jobs 2 --output-sync $(FRAMEWORKS)
@@ -46,14 +46,6 @@ test-python:  ## The tests on another Python, beside: make test-python PYTHON=py
 
 $(FRAMEWORKS): %: frameworks/%/.venv/ready
 	frameworks/$@/.venv/bin/python -m pytest -c frameworks/pytest.ini --rootdir . frameworks/$@ frameworks/test_own.py frameworks/test_names.py frameworks/test_recalled.py frameworks/test_docs.py frameworks/test_recipes.py
-
-test-batch: .venv-batch/ready  ## Archives through DuckDB and, at RAY=ADDRESS, a Ray cluster; runs that are killed. Minutes; 900 MB.
-	$(if $(RAY),RAY=$(RAY)) .venv-batch/bin/python -m pytest tests/archives/engines.py
-
-.venv-batch/ready: $(PINNED) pyproject.toml | $(UV)
-	@$(UV) venv --quiet --clear .venv-batch
-	@$(UV) pip install --quiet --python .venv-batch/bin/python --build-constraints $(PINNED) -r $(PINNED) --editable '.[ray,duckdb]'
-	@touch $@
 
 CLIENTS := resuming compacting marketplaces claude_code codex opencode pi copilot installed plugged plugins gemini_cli qwen_code aider sdks litellm_sdk answered_thrice in_other_words thresholds
 
@@ -173,7 +165,7 @@ docs: .venv-docs/ready  ## The documentation as a site in site/, with references
 
 .venv-docs/ready: scripts/site.txt pyproject.toml | $(UV)
 	@$(UV) venv --quiet --clear .venv-docs
-	@$(UV) pip install --quiet --python .venv-docs/bin/python --build-constraints $(PINNED) -r $< --editable '.[gateway,mcp]'
+	@$(UV) pip install --quiet --python .venv-docs/bin/python --build-constraints $(PINNED) -r $< --editable '.[gateway]'
 	@touch $@
 
 format: $(VENV)/ready

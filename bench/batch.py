@@ -1,6 +1,6 @@
-"""What `clew batch` costs: real sessions by one process; a made-up archive by a pool and by Ray, a worker killed.
+"""What `clew batch` costs: real sessions by one process; a made-up archive by a pool, a worker killed.
 
-    python bench/batch.py --json bench/results/batch.json [--real DIR] [--made DIR [--ray ADDRESS]]
+    python bench/batch.py --json bench/results/batch.json [--real DIR] [--made DIR]
 
 --real: an archive of your own, not packed. --made: what `bench/archive.py` wrote. Figures of a part that is left out
 stay as they were. `python bench/figures.py` writes them into docs/batch.md.
@@ -98,7 +98,6 @@ def main() -> None:
     parser.add_argument("--real", type=Path)
     parser.add_argument("--made", type=Path)
     parser.add_argument("--acts", default=",".join(ACTS))
-    parser.add_argument("--ray", default="")
     parser.add_argument("--json", type=Path, required=True)
     given = parser.parse_args()
     known: Figures = json.loads(given.json.read_text()) if given.json.exists() else {"real": {}, "made": {}}
@@ -113,9 +112,8 @@ def main() -> None:
             keep("real", act, measured(command(act, "real"), given.real, ["--processes", "1"]))
     if given.made:
         for act in acts:
-            more, engine = (["--ray", given.ray], "ray") if given.ray else (["--processes", "2"], "pool")
-            found = measured(command(act, "made"), given.made, more, kill=True)
-            keep("made", f"{act}, {found['conversations']:,} conversations, {engine}", found)
+            found = measured(command(act, "made"), given.made, ["--processes", "2"], kill=True)
+            keep("made", f"{act}, {found['conversations']:,} conversations, pool", found)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ import asyncio
 import sys
 from collections.abc import Iterator, Sequence
 
-from clew.testing.clients import CLIENTS, TURNS
-from clew.testing.clients.judging import FAULTS, ClientTally, judged
+from made_clients import CLIENTS, TURNS
+from made_clients.judging import FAULTS, ClientTally, judged
 
 WINDOWS = (16_000, 24_000, 32_000, 40_000, 48_000, 64_000, 72_000, 100_000, 128_000, 200_000)
 LEAST = 5  # of so many turns, one must fit

@@ -14,9 +14,6 @@ PAGES = (
     ROOT / "docs" / "configuration.md",
 )
 RESULTS = ROOT / "bench" / "results"
-PLANNED_MB = 50e6  # a billion conversations of 50 KB
-PLANNED_CORES = 1_600
-CORE_HOUR = 0.04  # dollars
 PLACE = re.compile(r"(<!-- figures: (\w+) -->\n\n).*?(\n\n<!-- end of figures -->)", re.DOTALL)
 
 
@@ -115,7 +112,7 @@ def batch_costs(result: Mapping[str, Any]) -> list[str]:
 
 
 def batch_runs(result: Mapping[str, Any]) -> list[str]:
-    """A made-up archive through both engines."""
+    """A made-up archive through a pool of processes."""
     rows = ["| | seconds | conversations per second | CPU seconds | command, MB | a worker, MB | load | digest |"]
     rows += ["|---|---|---|---|---|---|---|---|"]
     for name, f in sorted(result["made"].items()):
@@ -123,16 +120,6 @@ def batch_runs(result: Mapping[str, Any]) -> list[str]:
         memory = f"{f['parent_bytes'] / 1e6:,.0f} | {f['worker_bytes'] / 1e6:,.0f}"
         times = f"{f['seconds']:,.0f} | {rate:,.0f} | {f['cpu_seconds']:,.0f}"
         rows.append(f"| {name} | {times} | {memory} | {first:.0f} to {last:.0f} | {f['digest'][:8]} |")
-    return rows
-
-
-def batch_plan(result: Mapping[str, Any]) -> list[str]:
-    """The same for 10^9 conversations of 50 KB."""
-    rows = ["| | core hours | hours | dollars | written |", "|---|---|---|---|---|"]
-    for act, f in _acts(result["real"]):
-        hours = f["cpu_seconds"] / _mb(f) * PLANNED_MB / 3600
-        told = f"{hours:,.0f} | {hours / PLANNED_CORES:.1f} | {hours * CORE_HOUR:,.0f}"
-        rows.append(f"| {act} | {told} | {_written_share(f) * PLANNED_MB / 1e6:.1f} TB |")
     return rows
 
 
@@ -180,7 +167,6 @@ TABLES = {
     "audit": ("audit", audit),
     "batch_costs": ("batch", batch_costs),
     "batch_runs": ("batch", batch_runs),
-    "batch_plan": ("batch", batch_plan),
     "redaction": ("redaction", redaction),
 }
 

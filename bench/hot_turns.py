@@ -24,8 +24,8 @@ import orjson
 
 from clew import Budget, Engine, Request, SQLite, body
 from clew.engine.settings import Settings
-from clew.testing.clients import CLIENTS, ClientRequest, session
-from clew.testing.clients.judging import SESSION
+from made_clients import CLIENTS, ClientRequest, session
+from made_clients.judging import SESSION
 
 WAYS: Mapping[str, Callable[[Any], Any]] = {
     "bytes": orjson.dumps,

@@ -22,7 +22,7 @@ import brotli
 from clew.errors import NotFound
 from clew.gateway.settings import GatewaySettings
 from clew.testing import Answer, Call, StrictProvider
-from clew.testing.clients import CLIENTS, session
+from made_clients import CLIENTS, session
 from serving import Served, serving
 
 TENANTS = {"key-of-amber": "amber", "key-of-beryl": "beryl"}

@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from clew.testing import Answer, StrictProvider
-from clew.testing.clients import CLIENTS, ClientRequest, session
+from made_clients import CLIENTS, ClientRequest, session
 from serving import Got, Served, post, serving
 
 SAID = Answer("Understood.")

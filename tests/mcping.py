@@ -8,18 +8,25 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import NAMESPACE_URL, uuid5
 
+import mcp_types as types
 from mcp import Client, StdioServerParameters
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from pydantic import BaseModel
 
-from clew import Budget, Engine, Request, open_store
+from clew import Budget, Engine, Request, __version__, open_store
 from clew.config.reading import load
 from clew.engine.settings import Settings
+from clew.mcp.library import Library
 from clew.mcp.opening import library
-from clew.mcp.serving import by_sdk
+from clew.mcp.server import ABOUT, SERVER_NAME, McpError, McpServer
+from clew.mcp.tools import prompt_text
 from clew.sessions.transcripts import Transcript, TranscriptStretch, write
 
+R = TypeVar("R", bound=BaseModel)
 SESSION_PLACES = {
     "claude-code": ".claude/projects/some/{}.jsonl",
     "codex": ".codex/sessions/2026/01/02/rollout-{}.jsonl",
@@ -121,6 +128,36 @@ class Asked:
 
     async def either(self, tool: str, **given: Any) -> str:
         return _text(await self.client.call_tool(tool, given))
+
+
+def by_sdk(library: Library) -> Server[Any]:
+    """The server as the protocol's SDK runs it, whose client checks each answer."""
+    made = McpServer(lambda: library)
+
+    def answering(method: str, kind: type[R]) -> Callable[[Any, Any], Awaitable[R]]:
+        async def answer(context: Any, asked: Any) -> R:
+            params = asked.model_dump(by_alias=True, mode="json", exclude_none=True) if asked else {}
+            try:
+                return kind.model_validate(await made.answer(method, params))
+            except McpError as error:
+                raise MCPError(error.code, str(error)) from None
+
+        return answer
+
+    return Server(
+        SERVER_NAME,
+        version=__version__,
+        title=SERVER_NAME,
+        description=ABOUT,
+        instructions=prompt_text("server"),
+        on_list_tools=answering("tools/list", types.ListToolsResult),
+        on_call_tool=answering("tools/call", types.CallToolResult),
+        on_list_resources=answering("resources/list", types.ListResourcesResult),
+        on_list_resource_templates=answering("resources/templates/list", types.ListResourceTemplatesResult),
+        on_read_resource=answering("resources/read", types.ReadResourceResult),
+        on_list_prompts=answering("prompts/list", types.ListPromptsResult),
+        on_get_prompt=answering("prompts/get", types.GetPromptResult),
+    )
 
 
 def _text(came: Any) -> str:

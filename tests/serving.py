@@ -75,17 +75,14 @@ def serving(
     provider: StrictProvider | None = None,
     window: int | None = 200_000,
     settings: GatewaySettings | None = None,
-    compacts: bool = False,
     **given: Any,
 ) -> Iterator[Served]:
-    """A gateway over a store, before a provider that `compacts` for it, or does not; no window: the model's own."""
+    """A gateway over a store, before a provider; no window: the model's own."""
     metrics = Metrics()
     opened = open_store(store)
     with provider or StrictProvider(window=window or 1_000_000) as behind:
         engine = Engine(opened, Budget(window=window) if window else None, Settings(listeners=(metrics,), **given))
-        known = [
-            Upstream(kind, kind, behind.url, "key", compacts=compacts) for kind in ("anthropic", "openai", "gemini")
-        ]
+        known = [Upstream(kind, kind, behind.url, "key") for kind in ("anthropic", "openai", "gemini")]
         gateway = Gateway(engine, Upstreams(known), settings, metrics)
         with GatewayThread(gateway) as url:
             yield Served(url, gateway, behind)

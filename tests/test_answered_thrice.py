@@ -8,9 +8,9 @@ import pytest
 
 from clew.gateway.settings import GatewaySettings
 from clew.testing import Answer, StrictProvider
-from clew.testing.clients import CLIENTS, Client, ClientRequest
-from clew.testing.clients.shape import UsedTool, Worked
-from clew.testing.clients.wording import Pen
+from made_clients import CLIENTS, Client, ClientRequest
+from made_clients.shape import UsedTool, Worked
+from made_clients.wording import Pen
 from serving import Got, Served, serving
 
 WINDOW = 200_000

@@ -19,12 +19,12 @@ import pytest
 import clew
 from clew import Budget, Engine, SQLite, View
 from clew.steps.expand import ALL, MOST_TOKENS, ROOM_SHARE
-from clew.testing.clients import CLIENTS, Client
-from clew.testing.clients.judging import request_of
-from clew.testing.clients.shape import UsedTool, Worked
-from clew.testing.clients.wording import Pen
 from clew.tokens.target import Target
 from clew.wire import check
+from made_clients import CLIENTS, Client
+from made_clients.judging import request_of
+from made_clients.shape import UsedTool, Worked
+from made_clients.wording import Pen
 
 NOTE, CLOSED = "[data: from earlier", "[end of data]"
 THINGS = "gate ticket locker invoice beacon ledger pillar vessel kettle harbour orchard quarry".split()

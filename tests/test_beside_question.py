@@ -10,9 +10,9 @@ import pytest
 import clew
 from clew import Budget, Engine, Request, SQLite
 from clew.engine.settings import Settings
-from clew.testing.clients import Client
 from clew.wire import check
 from clew.wire.formats import named
+from made_clients import Client
 from recalling.sessions import SHAPES, Pair, asked, notes, prepared, request
 
 FACT = Pair("result", "The lighthouse keeper Quillon wants lamps of brass.", "of brass", "Which lamps for Quillon?")

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from clew import Engine, SQLite
-from clew.testing.clients import CLIENTS, session
-from clew.testing.clients.binding import Bindings
-from clew.testing.clients.judging import CODE_WORDS, ClientJudge, ClientTally, judged
 from clew.wire import check
+from made_clients import CLIENTS, session
+from made_clients.binding import Bindings
+from made_clients.judging import CODE_WORDS, ClientJudge, ClientTally, judged
 
 TURNS = 16
 WINDOWS = {name: 64_000 if name.startswith("claude") else 28_000 for name in CLIENTS}

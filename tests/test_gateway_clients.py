@@ -9,10 +9,10 @@ import pytest
 
 from clew.gateway.settings import ClientCompaction, GatewaySettings
 from clew.testing import Answer, StrictProvider
-from clew.testing.clients import CLIENTS, ClientRequest
-from clew.testing.clients.judging import ClientJudge, ClientTally
-from clew.testing.clients.shape import play, script
-from clew.testing.clients.wording import Pen
+from made_clients import CLIENTS, ClientRequest
+from made_clients.judging import ClientJudge, ClientTally
+from made_clients.shape import play, script
+from made_clients.wording import Pen
 from serving import Got, Served, serving
 
 SUMMARY = "SUMMARY-OF-THE-CLIENT"

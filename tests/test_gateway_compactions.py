@@ -24,8 +24,8 @@ from clew.sessions.sessions import Sessions
 from clew.store.places import open_store
 from clew.store.sql import SQLStore
 from clew.testing import Answer, StrictProvider, view_of
-from clew.testing.clients.shape import cut_result
 from clew.tokens.target import Target
+from made_clients.shape import cut_result
 from serving import Served, serving
 
 Result = TypeVar("Result")

@@ -1,8 +1,7 @@
 """What a gateway must do for the clients there are, where no other test shows it: one requirement a test.
 
 Of those without one here, test_gateway.py shows the second (upgrades to web sockets) and the ninth (what is only
-counted leaves nothing), test_gateway_clients.py the last two (sessions of all clients' shapes, Crush among them), and
-test_gateway_native.py the sixth where the provider compacts.
+counted leaves nothing), and test_gateway_clients.py the last two (sessions of all clients' shapes, Crush among them).
 """
 
 import json

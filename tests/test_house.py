@@ -82,7 +82,6 @@ def test_a_newcomer_finds_ten_things() -> None:
 ENVIRONMENT = {
     "agent/tools/processes.py",
     "agent/tools/searching.py",
-    "batch/on_ray.py",
     "cli/chatting.py",
     "gateway/background.py",
     "tokens/cached.py",

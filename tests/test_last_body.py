@@ -10,8 +10,8 @@ import pytest
 
 from clew.core.items import Digests
 from clew.recognition.last_body import Body, Known
-from clew.testing.clients import CLIENTS, session
 from clew.wire import decode
+from made_clients import CLIENTS, session
 
 Writing = Callable[[Any], bytes]
 

@@ -20,7 +20,6 @@ from clew.steps import (
     ClearResults,
     Cut,
     Dedupe,
-    Native,
     Offload,
     ShrinkCalls,
     Summarize,
@@ -33,7 +32,7 @@ from clew.steps import (
 from clew.steps.chapters.allowance import Allowance, CallLimits
 from clew.steps.chapters.by_model import ByModel
 from clew.steps.chapters.with_chapters import WithChapters
-from clew.testing import ScriptedCompactor, ScriptedModel, check_laws, conversation, view_of, write_chapter
+from clew.testing import ScriptedModel, check_laws, conversation, view_of, write_chapter
 from clew.tokens import counter_for
 from clew.tokens.target import Target
 from clew.wire import FORMATS, decode, encode
@@ -64,8 +63,6 @@ STEPS: list[tuple[Step, bool]] = [
     (When(lambda view, budget: len(view.nodes) > 9, ClearResults()), False),
     (Fallback(ClearResults(), Trim()), False),
     (WithChapters(noting(), summarizing()), True),
-    (Native(ScriptedCompactor(), least=1), False),
-    (Pipeline(Native(ScriptedCompactor(), least=1), Summarize(), Trim()), True),
     # By itself it compacts what fits, too: whoever runs it says when. Here, of the tail all stays that has room.
     (When(lambda view, budget: budget.excess(view), Middle(10**9, 200)), False),
     (When(lambda view, budget: budget.excess(view), Middle(10**9, 200, "[so far]\n", noting())), False),

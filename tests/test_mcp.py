@@ -20,6 +20,7 @@ from mcp import Client, MCPError
 from amounts import cases
 from clew.mcp.telling import LEAST_CHARACTERS, MOST_CHARACTERS, data, sized
 from mcping import Asked, Machine, lines_of, until
+from shell import Shell
 
 TOOLS = ["search", "recall", "timeline", "lost", "pin", "status"]
 OPENCODE_TABLES = """
@@ -487,3 +488,9 @@ def test_settings_that_cannot_be_read_are_told_to_whoever_asks(machine: Machine)
     [told] = lines_of(done.stdout)
     assert told["result"]["isError"]
     assert "config.toml" in told["result"]["content"][0]["text"]
+
+
+def test_what_excludes_each_other_is_refused(tmp_path: Path) -> None:
+    came = Shell(tmp_path)("mcp", "--all", "--conversation", "x")
+    assert came.exit_code == 2
+    assert "--all" in came.stderr

@@ -24,7 +24,6 @@ from clew.llm.anthropic import AnthropicModel
 from clew.llm.openai import OpenAIModel
 from clew.testing import Answer, Call, HeardRequest, StrictProvider, conversation, view_of
 from clew.wire import encode
-from clew.wire.formats.anthropic.compaction import COMPACT_BETA
 
 MODEL = "model-of-these-tests"  # the SDKs warn of real ones that are old
 KEY = "sk-proj-Zeppelin0123456789abcdef"
@@ -331,47 +330,6 @@ async def test_a_client_that_was_given_is_used_and_left_open(provider: StrictPro
     assert provider.heard[0].body["max_tokens"] == 500  # a server of one's own, by its address
 
 
-# --- compaction by the provider -------------------------------------------------------------------------------------
-
-
-async def test_openai_compacts_a_view(provider: StrictProvider) -> None:
-    body = live("openai_responses", prompt_cache_key="k", parallel_tool_calls=False)
-    async with model_for(provider, "openai_responses") as model:
-        items = await model.compact(view_of(body, "openai_responses"))
-    heard = provider.heard[0]
-    assert heard.path == "/v1/responses/compact"
-    assert heard.body == {k: body[k] for k in ("model", "instructions", "input", "prompt_cache_key")}
-    users = [item for item in body["input"] if item.get("role") == "user"]
-    sealed = {"type": "compaction", "id": items[-1]["id"], "encrypted_content": "Understood."}
-    assert items == [*users, sealed]
-
-
-async def test_anthropic_compacts_a_long_view(provider: StrictProvider) -> None:
-    view = view_of(_long(), "anthropic")
-    async with model_for(provider, "anthropic") as model:
-        blocks = await model.compact(view)
-    heard = provider.heard[0]
-    (block,) = blocks
-    assert (block["type"], block["content"]) == ("compaction", "Understood.")
-    assert block["signature"]
-    assert heard.headers["anthropic-beta"] == COMPACT_BETA
-    assert heard.body["compaction"] == {"type": "summarize"}
-    assert "context_management" not in heard.body  # which the API does not take beside it
-    assert heard.body["messages"] == _long()["messages"]
-
-
-def _long() -> dict[str, Any]:
-    text = "The parser fails at line 42. " * 9_000
-    managed = {"edits": [{"type": "clear_tool_uses_20250919"}]}
-    return live("anthropic", messages=[{"role": "user", "content": text}], context_management=managed)
-
-
-async def test_a_chat_has_no_compaction_of_its_own(provider: StrictProvider) -> None:
-    async with model_for(provider, "openai_chat") as model:
-        with pytest.raises(ModelError, match="openai_chat"):
-            await model.compact(view_of(live("openai_chat"), "openai_chat"))
-
-
 # --- names ----------------------------------------------------------------------------------------------------------
 
 
@@ -439,13 +397,13 @@ except ImportError as error:
 
 
 def test_what_to_type_is_for_the_environment_that_runs(tmp_path: Path) -> None:
-    code = "from clew.errors import MissingExtra; print(MissingExtra('it needs a thing', 'mcp'))"
+    code = "from clew.errors import MissingExtra; print(MissingExtra('it needs a thing', 'otel'))"
 
     def told() -> str:
         env = {**os.environ, "PYTHONPATH": str(tmp_path)}
         return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, check=True).stdout
 
     python = shlex.quote(sys.executable)
-    assert told() == f"it needs a thing: uv pip install --python {python} 'clew[mcp]'\n"  # the tests' own has no pip
+    assert told() == f"it needs a thing: uv pip install --python {python} 'clew[otel]'\n"  # the tests' own has no pip
     (tmp_path / "pip.py").touch()
-    assert told() == f"it needs a thing: {python} -m pip install 'clew[mcp]'\n"
+    assert told() == f"it needs a thing: {python} -m pip install 'clew[otel]'\n"

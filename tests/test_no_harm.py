@@ -10,8 +10,8 @@ waited in silence (test_first_day), and a session that Gemini CLI resumed became
 
 import pytest
 
-from clew.testing.clients import CLIENTS
 from harming import CLAUDES, ENDED, FAULTS, ROOMY, TIGHT, Harm, Trial, tried
+from made_clients import CLIENTS
 
 
 @pytest.mark.few(2)

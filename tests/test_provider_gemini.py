@@ -13,9 +13,9 @@ from clew.catalog.usage import Spent, spent
 from clew.exchange.answers import AnswerReader
 from clew.llm.streaming import Spoken
 from clew.testing import Answer, Call, StrictProvider
-from clew.testing.clients import session
 from clew.wire import check
 from clew.wire.overflow import Overflow, overflow
+from made_clients import session
 
 Body = dict[str, Any]
 

@@ -11,7 +11,7 @@ from clew.gateway.quoted_text import is_quoted
 from clew.gateway.settings import GatewaySettings
 from clew.recognition.proof import LEAST_ANSWER, Past, answer_mark, answered
 from clew.testing import Answer, StrictProvider
-from clew.testing.clients.shape import cut_result
+from made_clients.shape import cut_result
 from serving import Served, serving
 
 PATH = "/v1/chat/completions"

@@ -14,7 +14,7 @@ from amounts import cases
 from clew import Budget, Engine, Item, Meter, Request, SQLite, counter_for
 from clew.core import rawjson
 from clew.testing import conversation
-from clew.testing.clients.judging import ID, judged
+from made_clients.judging import ID, judged
 
 RECORDINGS = (("codex", 40_000), ("crush", 40_000), ("opencode-messages", 64_000))
 TURNS = 16
@@ -64,7 +64,7 @@ async def test_other_stores_fold_alike_in_every_format(format: str) -> None:
 @pytest.mark.parametrize("what", ["openai_chat", pytest.param("gemini-cli", marks=pytest.mark.nightly)])
 async def test_other_processes_fold_alike(what: str) -> None:
     seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
-    env = {**os.environ, "PYTHONHASHSEED": seed}
+    env = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}
     ran = subprocess.run([sys.executable, __file__, what], env=env, capture_output=True, check=True)
     assert ran.stdout.decode() == await told(what)
 

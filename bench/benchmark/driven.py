@@ -16,13 +16,13 @@ from clew.core.limits import Budget
 from clew.engine.engine import Engine
 from clew.engine.engine import body as body_of
 from clew.store import SQLite
-from clew.testing.clients import CLIENTS, Client, ClientRequest
-from clew.testing.clients.judging import request_of
-from clew.testing.clients.shape import UsedTool, Worked
-from clew.testing.clients.wording import Pen
 from clew.testing.provider.cache import Cache, prompt
 from clew.wire import decode
 from clew.wire.convert.extras import answer_of
+from made_clients import CLIENTS, Client, ClientRequest
+from made_clients.judging import request_of
+from made_clients.shape import UsedTool, Worked
+from made_clients.wording import Pen
 
 # What clients say of themselves near the beginning of their system prompt.
 NAMES: Mapping[str, str] = {

@@ -9,9 +9,9 @@ import orjson
 
 from clew import Request, View
 from clew import body as body_of
-from clew.testing.clients import session
 from loads.figures import Figure, Spent, middle
 from loads.talking import Talker, engine_of
+from made_clients import session
 
 HOT = 9  # turns in a row
 SIZES = {"350 kB": (350_000, 200), "4 MB": (4_000_000, 1_000)}  # bytes, and turns of the session that has them

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import clew
 from clew import Budget, Engine, Request, SQLite, View
 from clew.engine.settings import Settings
-from clew.testing.clients import CLIENTS, Client
-from clew.testing.clients.judging import request_of
-from clew.testing.clients.shape import UsedTool, Worked
-from clew.testing.clients.wording import Pen
+from made_clients import CLIENTS, Client
+from made_clients.judging import request_of
+from made_clients.shape import UsedTool, Worked
+from made_clients.wording import Pen
 
 HERE = Path(__file__).parent
 # Of the newest releases: what was recorded of them is what these shapes were made after.

@@ -21,7 +21,7 @@ from pi import pi
 from qwen_code import qwen
 
 from clew.testing import Answer
-from clew.testing.clients.wording import Pen
+from made_clients.wording import Pen
 from recalling.sessions import NOTE, Pair, around, pairs
 
 WINDOW, WORK, LEAST = 64_000, 30, 7  # tokens; commands after all was told; facts, of ten

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from clew.core.lazy import loader
 
 if TYPE_CHECKING:
-    from clew.agent.delegating import Delegation, DelegationReport, let_delegate
     from clew.agent.events import AgentEvent, Answered, Compacted, Ran, Retrying, Running
     from clew.agent.loop import Agent, Hook
 
@@ -19,18 +18,14 @@ __all__ = [
     "AgentEvent",
     "Answered",
     "Compacted",
-    "Delegation",
-    "DelegationReport",
     "Hook",
     "Ran",
     "Retrying",
     "Running",
-    "let_delegate",
 ]
 
 # Loaded when first used: a tool that runs in a process of its own needs none of it.
 _HOMES = {
-    "delegating": "Delegation DelegationReport let_delegate",
     "events": "AgentEvent Answered Compacted Ran Retrying Running",
     "loop": "Agent Hook",
 }

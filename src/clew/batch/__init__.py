@@ -1,4 +1,4 @@
-"""Archives of any size: one pure function per conversation, through processes here or through Ray on many machines."""
+"""Archives of any size: one pure function per conversation, through processes."""
 
 from clew.batch.acts import BatchAudit, BatchCompress, BatchScore, BatchSearch
 from clew.batch.folder import BatchTotals

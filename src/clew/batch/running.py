@@ -1,7 +1,7 @@
 """A run: an archive, an act and a folder for the results. Begun again after any end, it goes on where it was."""
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -54,24 +54,14 @@ def begin(act: BatchAct, paths: Sequence[Path], out: Path, task_bytes: int = TAS
     return Run(Job(Path(folder.wish()["root"]), folder, act, secrets.token_hex(8)), tuple(folder.tasks()))
 
 
-def finish(run: Run, processes: int, ray: str = "", progress: TasksProgress | None = None) -> BatchTotals:
+def finish(run: Run, processes: int, progress: TasksProgress | None = None) -> BatchTotals:
     """Do what is left; what could not be read is listed, also if the run is stopped meanwhile."""
     with run.job.folder.alone():
         left, _ = run.left()
         try:
-            for done in _through(run.job, left, processes, ray):
+            for done in through_pool(run.job, left, processes):
                 if progress is not None:
                     progress(done)
         finally:
             totals = run.job.folder.close()
         return totals
-
-
-def _through(job: Job, left: Sequence[BatchTask], processes: int, ray: str) -> Iterator[TaskDone]:
-    if not left:
-        return iter(())
-    if not ray:
-        return through_pool(job, left, processes)
-    from clew.batch.on_ray import through_ray  # needs an extra
-
-    return through_ray(job, left, ray)

@@ -288,7 +288,7 @@ async def copy(chat: "Chat", typed: str) -> None:
 async def allowed(chat: "Chat", typed: str) -> None:
     """Show what was allowed for good in this folder, and take one of it back."""
     rules = chat.backend.allowed.all()
-    rows = [ChoiceRow(str(n), str(rule), "MCP tool" if rule.kind == "tool" else "") for n, rule in enumerate(rules)]
+    rows = [ChoiceRow(str(n), str(rule)) for n, rule in enumerate(rules)]
     title = f"Allowed in {chat.backend.places.shown(chat.backend.folder)}: Enter takes one back"
     picked = await chat.ask(Choosing(title, rows, typed, "nothing is allowed for good here"))
     if picked is not None:

@@ -1,33 +1,25 @@
-"""What the user allowed for good in a folder: commands, tools of MCP servers, and the servers of the project's file."""
+"""What the user allowed for good in a folder: commands, one by one or by how they begin."""
 
 import json
 import logging
 from pathlib import Path
-from typing import Literal, NamedTuple, cast, get_args
+from typing import Literal, NamedTuple, get_args
 
 from clew.chat.looking import LOOKING, looking
 from clew.errors import BadRequest
 from clew.screens import save
 
-DIGEST_SHOWN = 8  # characters
-RuleKind = Literal["command", "prefix", "tool", "servers", "no servers"]
+RuleKind = Literal["command", "prefix"]
 
 
 class AllowedRule(NamedTuple):
-    """Something that the user allowed in a folder, or refused, for good."""
+    """Something that the user allowed in a folder for good."""
 
-    text: str  # a command, how commands begin, a tool with its server, or a digest of a file
+    text: str  # a command, or how commands begin
     kind: RuleKind = "command"
 
     def __str__(self) -> str:
-        match self.kind:
-            case "prefix":
-                return f"{self.text} …"
-            case "servers":
-                return f"the servers of .mcp.json, as it was with the digest {self.text[:DIGEST_SHOWN]}"
-            case "no servers":
-                return f"none of the servers of .mcp.json, as it was with the digest {self.text[:DIGEST_SHOWN]}"
-        return self.text
+        return f"{self.text} …" if self.kind == "prefix" else self.text
 
 
 def alike(command: str, folder: Path = Path()) -> AllowedRule | None:
@@ -45,7 +37,7 @@ class AllowedRules:
         self._folder = str(folder)
 
     def all(self) -> list[AllowedRule]:
-        """What is allowed or refused here; nothing where the file cannot be read, so that everything is asked about."""
+        """What is allowed here; nothing where the file cannot be read, so that everything is asked about."""
         try:
             rules = self._read().get(self._folder, [])
         except BadRequest as error:
@@ -82,15 +74,13 @@ class AllowedRules:
     def _read(self) -> dict[str, list[AllowedRule]]:
         try:
             read = json.loads(self._file.read_bytes())
-            return {folder: [_rule(text, kind) for text, kind in rules] for folder, rules in read.items()}
+            return {
+                # Earlier versions had rules for MCP servers, too: they hold no more.
+                folder: [AllowedRule(str(text), kind) for text, kind in rules if kind in get_args(RuleKind)]
+                for folder, rules in read.items()
+            }
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, TypeError, AttributeError) as error:
             remedy = "everything is asked about; mend the file or delete it"
             raise BadRequest(f"{self._file}: cannot be read ({error}): {remedy}") from error
-
-
-def _rule(text: object, kind: object) -> AllowedRule:
-    if not isinstance(text, str) or kind not in get_args(RuleKind):
-        raise ValueError(f"no rule: {text!r}, {kind!r}")
-    return AllowedRule(text, cast(RuleKind, kind))

@@ -30,7 +30,6 @@ from clew.chat.permitting import permitted
 from clew.chat.pictures import BadPicture
 from clew.chat.prompt import PromptBox
 from clew.chat.reading import ReadingScreen
-from clew.chat.servers.starting import start_servers
 from clew.chat.transcript import TranscriptView
 from clew.errors import ClewError
 
@@ -90,11 +89,10 @@ class Chat(App[None]):
         self.run_worker(self._prepare())
 
     async def _prepare(self) -> None:
-        """What comes before the first turn: a word of welcome, and servers, whose tools the agent has from then on."""
+        """What comes before the first turn: a word of welcome."""
         try:
             if not self.backend.model:
                 await self.ask(ReadingScreen("Welcome", welcome.text(self.backend, self.backend.places.env)))
-            await self._try("MCP servers", lambda: start_servers(self))
         finally:
             self._prepared.set()
 
@@ -290,7 +288,5 @@ class Chat(App[None]):
                 show()
         waits = f" · {len(self._waiting)} waiting" if self._waiting else ""
         now = f"working {monotonic() - self._since:.0f} s · Esc cancels{waits}" if self.busy else "ready"
-        if not self._prepared.is_set() and self.backend.servers.all:
-            now = "starting MCP servers"
         ways = "^P commands  F1 help  ^Q leave"
         self._status.update(Content(f"{now} · {plain(self.backend.agent.session)} · {ways}"), layout=False)

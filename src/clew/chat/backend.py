@@ -1,7 +1,7 @@
 """What a chat does, without a screen: its agent, its log, the user's settings."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from importlib.resources import files
@@ -17,8 +17,6 @@ from clew.agent.tools.walking import walk
 from clew.chat.allowing import AllowedRules
 from clew.chat.guides import guides, instructed
 from clew.chat.pictures import named_pictures
-from clew.chat.servers.declared import ServerDeclaration
-from clew.chat.servers.tools import ChatServers
 from clew.chat.speaking import Absent, chosen_speaker
 from clew.clients.voices import typed
 from clew.config import Config, Places, assembled, edited, engine, read_key, write_key
@@ -78,7 +76,6 @@ class ChatBackend:
         self.engine = engine(self.config, store)
         self.sessions = Sessions(self.engine, self.scope)
         self._abouts = Abouts(self.engine)
-        self.servers = ChatServers(self.folder, places.env)
         self.agent = self._agent(session)
 
     @property
@@ -93,7 +90,7 @@ class ChatBackend:
         return Agent(
             chosen_speaker(self.model),
             ContextController(self.engine, when=words.when, how=words.how),
-            Toolbox([*own, *self.servers.tools], Permissions(ask=self._asked)),
+            Toolbox(own, Permissions(ask=self._asked)),
             system=instructed(system.replace("{folder}", str(here)).strip(), self.guides),
             session=session or f"chat-{uuid4().hex[:6]}",
             scope=self.scope,
@@ -104,14 +101,7 @@ class ChatBackend:
     async def _asked(self, tool: Any, arguments: Mapping[str, Any], preview: str) -> bool:
         return self.ask is not None and await self.ask(tool, arguments, preview)
 
-    async def connect(self, declared: Iterable[ServerDeclaration]) -> list[str]:
-        """Start MCP servers and give the agent their tools; what is to be told of them."""
-        told = await self.servers.start(declared)
-        self.agent.toolbox = self.agent.toolbox.beside(self.servers.tools)
-        return told
-
     async def close(self) -> None:
-        await self.servers.close()
         await self.agent.speaker.close()
         await self.engine.close()
 

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from clew.chat import acts
 from clew.chat.choosing import ChoiceRow
-from clew.chat.servers.starting import list_servers
 
 if TYPE_CHECKING:
     from clew.chat.app import Chat
@@ -46,7 +45,6 @@ COMMANDS = (
     Command("Resume a session", "resume", acts.sessions),
     Command("New conversation", "new", acts.new),
     Command("Model", "model", acts.model),
-    Command("MCP servers and their tools", "mcp", list_servers),
     Command("What is allowed in this folder", "allowed", acts.allowed),
     Command("Dark or light", "theme", acts.theme),
     Command("Quit", "quit", acts.leave),

@@ -14,7 +14,6 @@ from textual.widgets import Static
 from clew.agent.tools import Permission, Tool
 from clew.chat.allowing import AllowedRule
 from clew.chat.entries import ScreenEntry, bounded, plain
-from clew.chat.servers.tools import ServerTool
 from clew.chat.transcript import TranscriptView
 from clew.errors import ClewError
 
@@ -39,7 +38,7 @@ class Permitting(ModalScreen[Permit]):
         Binding("y", "answer(True)", "Yes"),
         Binding("n,escape", "answer(False)", "No"),
         Binding("a", "answer(True, True)", "Always"),
-        Binding("t", "allow(0)", "This command or tool"),
+        Binding("t", "allow(0)", "This command"),
         Binding("l", "allow(1)", "Commands like it"),
     ]
 
@@ -65,8 +64,7 @@ class Permitting(ModalScreen[Permit]):
             keys = f"y yes · n no · a yes, and always for {plain(self._tool)} until you leave"
             this, like = self._rules
             if this:
-                what = "this tool, with any arguments" if this.kind == "tool" else "this command"
-                keys += f"\nalways in this folder: t {what}" + (f" · l {plain(str(like))}" if like else "")
+                keys += "\nalways in this folder: t this command" + (f" · l {plain(str(like))}" if like else "")
             yield Static(Content(keys), classes="keys")
 
     def action_answer(self, yes: bool, always: bool = False) -> None:
@@ -94,8 +92,8 @@ async def permitted(
     kind = tool.name, tool.asks  # to write a file that is run unasked is another thing than to write
     command = str(arguments.get("command", "")).strip(" \t\n") if tool.name == "run" else ""
     allowed = chat.backend.allowed
-    this = AllowedRule(command) if command else AllowedRule(tool.rule, "tool") if isinstance(tool, ServerTool) else None
-    if kind in always or (command and allowed.covers(command)) or (this and this in allowed.all()):
+    this = AllowedRule(command) if command else None
+    if kind in always or (command and allowed.covers(command)):
         return True
     answer = await chat.ask(Permitting(tool.name, preview, this, allowed.alike(command), bool(chat.prompt.text)))
     if answer is None or not answer.yes:

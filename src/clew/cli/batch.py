@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 LEAST = 256  # tokens of a target
 HITS = 10
-CELL = 20  # characters of a name in a table
 
 batch = typer.Typer(
     no_args_is_help=True,
@@ -30,7 +29,7 @@ batch = typer.Typer(
     "Anthropic, or ShareGPT), a file of clew export, any of these as .gz, or a folder of them.\n\n"
     "The results are files in the folder --out, one JSON line for each conversation. A run that was stopped or killed "
     "goes on when you give the same command again. What cannot be read is in failures.jsonl.",
-    epilog="Example: clew batch score ~/archive --target 20000 --out scores · clew batch report scores",
+    epilog="Example: clew batch score ~/archive --target 20000 --out scores",
 )
 app.add_typer(batch, name="batch")
 
@@ -39,11 +38,6 @@ Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder fo
 Processes = Annotated[
     int | None, typer.Option(metavar="N", min=1, help="Processes to work with, if not one for each core.")
 ]
-OnRayAt = Annotated[
-    str,
-    typer.Option("--ray", metavar="ADDRESS", help="Work on a Ray cluster whose machines share these folders."),
-]
-Parquet = Annotated[bool, typer.Option("--parquet", help="At the end, also write records.parquet (needs DuckDB).")]
 TargetTokens = Annotated[
     int,
     typer.Option(metavar="TOKENS", min=LEAST, help="Token budget of each history, without system prompt and tools."),
@@ -64,9 +58,7 @@ def compress_archive(
     out: Out,
     model: Model = "",
     preset: PresetName = "default",
-    parquet: Parquet = False,
     processes: Processes = None,
-    ray: OnRayAt = "",
     as_json: AsJson = False,
 ) -> None:
     """Make each conversation fit a number of tokens, without asking a model.
@@ -76,7 +68,7 @@ def compress_archive(
     from clew.batch import BatchCompress
 
     _check_preset(preset)
-    _done(BatchCompress(target, model, preset), paths, out, processes, ray, parquet, as_json)
+    _done(BatchCompress(target, model, preset), paths, out, processes, as_json)
 
 
 @batch.command("score", epilog="Example: clew batch score ~/archive --target 20000 --out scores --content")
@@ -87,9 +79,7 @@ def score_archive(
     model: Model = "",
     preset: PresetName = "default",
     content: Content = False,
-    parquet: Parquet = False,
     processes: Processes = None,
-    ray: OnRayAt = "",
     as_json: AsJson = False,
 ) -> None:
     """Count what would be missing for whoever reads only the compressed conversation.
@@ -99,7 +89,7 @@ def score_archive(
     from clew.batch import BatchScore
 
     _check_preset(preset)
-    _done(BatchScore(target, model, preset, content), paths, out, processes, ray, parquet, as_json)
+    _done(BatchScore(target, model, preset, content), paths, out, processes, as_json)
 
 
 @batch.command("audit", epilog="Example: clew batch audit ~/.claude/projects --out lost")
@@ -107,15 +97,13 @@ def audit_archive(
     paths: Paths,
     out: Out,
     content: Content = False,
-    parquet: Parquet = False,
     processes: Processes = None,
-    ray: OnRayAt = "",
     as_json: AsJson = False,
 ) -> None:
     """Count what agents lost when they compacted: what clew audit shows, for each conversation."""
     from clew.batch import BatchAudit
 
-    _done(BatchAudit(content), paths, out, processes, ray, parquet, as_json)
+    _done(BatchAudit(content), paths, out, processes, as_json)
 
 
 @batch.command("search", epilog="""Example: clew batch search 'connection "pool size"' ~/archive --out found""")
@@ -124,9 +112,7 @@ def search_archive(
     paths: Paths,
     out: Out,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="Hits of a conversation to write; all count.")] = 20,
-    parquet: Parquet = False,
     processes: Processes = None,
-    ray: OnRayAt = "",
     as_json: AsJson = False,
 ) -> None:
     """Find the messages that have all these words, in any order and in capitals or not.
@@ -138,46 +124,9 @@ def search_archive(
     act = BatchSearch(text, limit)
     if not act.words:
         raise typer.BadParameter("TEXT: give at least one word")
-    _done(act, paths, out, processes, ray, parquet, as_json)
+    _done(act, paths, out, processes, as_json)
     if not as_json:
         _hits(out)
-
-
-@batch.command("report", epilog="Example: clew batch report scores")
-def report_archive(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that was --out.")], as_json: AsJson = False
-) -> None:
-    """Show tables over the results: the largest conversations, what lost most, by client and model (needs DuckDB).
-
-    before and after are tokens, talks are conversations; --json has whole ids.
-    """
-    from rich.console import Console
-
-    from clew.batch.report import report
-    from clew.screens.lines import table, words
-
-    found = report(folder)
-    if as_json:
-        echo_json({one.title: [dict(zip(one.columns, row, strict=True)) for row in one.rows] for one in found})
-        return
-    console = Console(highlight=False)
-    for one in found:
-        shown = table(*one.columns)
-        for row in one.rows:
-            shown.add_row(*(words(_cell(value), CELL) for value in row))
-        for n, column in enumerate(shown.columns):  # names give way on a narrow screen, numbers do not
-            if all(isinstance(row[n], int | float | None) for row in one.rows):
-                column.min_width = max(map(len, (one.columns[n], *(_cell(row[n]) for row in one.rows))))
-        console.print(f"\n[bold]{one.title}[/]")
-        console.print(shown if one.rows else "nothing")
-
-
-def _cell(value: object) -> str:
-    """A value in a table; of a long id the end, which tells it from others."""
-    if isinstance(value, int | float):
-        return f"{value:,}"
-    text = str(value or "")
-    return f"…{text[1 - CELL :]}" if len(text) > CELL and "#" in text else text
 
 
 # --- a run ------------------------------------------------------------------------------------------------------------
@@ -190,27 +139,19 @@ def _check_preset(name: str) -> None:
         raise typer.BadParameter(f"--preset: unknown {name!r}; use one of {', '.join(PRESETS)}")
 
 
-def _done(
-    act: "BatchAct", paths: list[Path], out: Path, processes: int | None, ray: str, parquet: bool, as_json: bool
-) -> None:
+def _done(act: "BatchAct", paths: list[Path], out: Path, processes: int | None, as_json: bool) -> None:
     from dataclasses import asdict
 
     from clew.batch import begin, finish
 
-    if parquet:
-        import clew.batch.report  # noqa: F401  # that it is missing is said before the work, not after it
     run = begin(act, paths, out)
     try:
         with bar(run) as progress:
-            totals = finish(run, processes or os.cpu_count() or 1, ray, progress)
+            totals = finish(run, processes or os.cpu_count() or 1, progress)
     except KeyboardInterrupt:
         _, done = run.left()
         typer.echo(f"\nstopped: {len(done):,} of {len(run.tasks):,} parts are done; the same command goes on", err=True)
         raise typer.Exit(130) from None
-    if parquet:
-        from clew.batch.report import write_parquet
-
-        typer.echo(printable(f"parquet: {write_parquet(out)}"), err=True)
     if as_json:
         echo_json(asdict(totals))
     else:
@@ -243,7 +184,7 @@ def _hits(out: Path) -> None:
                     typer.echo(f"{printable(place)}\n    {words(hit['excerpt'])}")
                 left -= len(record["found"][:left])
                 if not left:
-                    typer.echo("more are in the records; clew batch report counts them")
+                    typer.echo("more are in the records")
                     return
 
 

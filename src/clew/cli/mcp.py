@@ -1,8 +1,7 @@
 """The command with which agents ask for what was said, by the Model Context Protocol."""
 
 import asyncio
-from contextlib import suppress
-from importlib.util import find_spec
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,21 +10,13 @@ import typer
 from clew.cli.app import StorePath, UsageError, app, configured
 from clew.cli.background import ensured
 from clew.config.places import here
-from clew.errors import MissingExtra
 
 if TYPE_CHECKING:
     from clew.mcp.library import Library
 
-MCP_PORT = 8711
-
 
 @app.command(epilog="Example: clew mcp --project . (for Claude Code: claude mcp add clew -- clew mcp)")
 def mcp(
-    http: Annotated[bool, typer.Option("--http", help="Serve streamable HTTP on this machine, not stdio.")] = False,
-    host: Annotated[str, typer.Option("--host", metavar="ADDRESS", help="Address of this machine.")] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option("--port", metavar="N", min=0, max=65535, help="Port for --http; 0: any free one.")
-    ] = MCP_PORT,
     project: Annotated[
         Path | None, typer.Option("--project", metavar="FOLDER", help="The project, if not the one of this folder.")
     ] = None,
@@ -63,29 +54,16 @@ def mcp(
         }
         return opening.library(config, here().env, folder, **wanted)
 
-    if not http:
-        from functools import cache
+    from clew.mcp.stdio import serve_lines
+    from clew.resident.alone import alone
 
-        from clew.mcp.stdio import serve_lines
-        from clew.resident.alone import alone
+    made = cache(library)
 
-        made = cache(library)
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await serve_lines(made, reader, writer)
+        finally:
+            if made.cache_info().currsize:
+                await made().close()
 
-        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            try:
-                await serve_lines(made, reader, writer)
-            finally:
-                if made.cache_info().currsize:
-                    await made().close()
-
-        alone(talk)
-        return
-    with suppress(KeyboardInterrupt):
-        if not find_spec("mcp"):
-            raise MissingExtra("clew mcp --http needs the protocol's SDK", "mcp")
-        from clew.mcp.serving import MCP_PATH, listen, serve_http
-
-        listener = listen(host, port)
-        at = f"[{host}]" if ":" in host else host
-        typer.echo(f"clew serves MCP at http://{at}:{listener.getsockname()[1]}{MCP_PATH} (Ctrl+C ends it)", err=True)
-        asyncio.run(serve_http(library(), listener))
+    alone(talk)

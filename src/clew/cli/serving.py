@@ -232,10 +232,8 @@ def upstreams(config: "Config") -> "list[Upstream]":
         key = here().env.get(own.key, "") if own.key else ""
         if own.key and not key:
             raise BadConfig(f"gateway.upstreams.{name}.key: the environment variable {own.key} is not set")
-        if own.compacts and own.kind != "anthropic":
-            raise BadConfig(f"gateway.upstreams.{name}.compacts: only an upstream of the kind anthropic compacts")
         url, models = own.url or HOMES[own.kind], tuple(own.models)
-        found.append(Upstream(name, own.kind, url, key, models, own.compacts))
+        found.append(Upstream(name, own.kind, url, key, models))
     everything = {upstream.kind for upstream in found if upstream.models == ("*",)}
     return [*found, *(home for home in from_environment(here().env) if home.kind not in everything)]
 

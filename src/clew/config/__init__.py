@@ -1,6 +1,6 @@
 """The only reader of settings, in TOML and environment: `load` gives what holds, and from where.
 
-What programs that are started inherit, and what variables of other libraries say (tiktoken, Ray), is read where it is
+What programs that are started inherit, and what variables of other libraries say (tiktoken), is read where it is
 of use.
 """
 

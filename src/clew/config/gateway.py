@@ -23,10 +23,6 @@ class UpstreamTable:
         str | None, Setting(TEXT, "The environment variable with its key", "the client's own key is passed on")
     ] = None
     models: Annotated[tuple[str, ...], Setting(TEXT_LIST, "Patterns of the models it serves", "all")] = ("*",)
-    compacts: Annotated[
-        bool,
-        Setting(SWITCH, "Whether it compacts where clew folds, with Anthropic's compaction on demand", "false"),
-    ] = False
 
 
 @dataclass(frozen=True, slots=True)

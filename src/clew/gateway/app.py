@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import aiohttp
@@ -19,14 +18,11 @@ from clew.gateway.counting import counted
 from clew.gateway.http import GatewayReply, GatewayRequest, Gone, Receive, Refused, Send, json_reply
 from clew.gateway.line import Outgoing, UpstreamLine, client
 from clew.gateway.metrics import Metrics
-from clew.gateway.native import UpstreamCompactor
 from clew.gateway.own_hosts import OwnHosts, check_one_host
 from clew.gateway.paths import check_path, only_talks
 from clew.gateway.settings import GatewaySettings
 from clew.gateway.upstreams import Upstreams
 from clew.secrets import masking  # noqa: F401 - compiled before the first request, not in it
-from clew.steps import Native
-from clew.steps.protocol import Pipeline
 from clew.wire.formats.base import ApiCall
 from clew.wire.requests import api_call, format_of_client
 
@@ -46,8 +42,6 @@ class Gateway:
         how: str = "",
     ) -> None:
         self.engine, self.upstreams = engine, upstreams
-        if any(upstream.compacts for upstream in upstreams.known):
-            engine.settings = replace(engine.settings, step=Pipeline(Native(UpstreamCompactor()), engine.settings.step))
         self.settings = settings or GatewaySettings()
         self.metrics = metrics or Metrics()
         self._calls = ModelCalls(engine, upstreams, self.settings, self.metrics, when, how)

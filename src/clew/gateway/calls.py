@@ -24,7 +24,6 @@ from clew.gateway.http import GatewayReply, GatewayRequest, Refused
 from clew.gateway.line import GeminiUpstreamLine, Outgoing, UpstreamLine
 from clew.gateway.methods import METHOD_HEADER, ConversationMethods
 from clew.gateway.metrics import Metrics
-from clew.gateway.native import compacted_by, with_beta
 from clew.gateway.offering import are_wanted, offerable
 from clew.gateway.own_models import OwnModels
 from clew.gateway.seals import Seals
@@ -129,8 +128,7 @@ class ModelCalls:
         thread.spare = None if self._settings.closed else self.spare
         caller = Caller(lambda _: None, lambda error: error, self._failed, refused=(SecretFound, NotATurn))
         exchange = Exchange(thread, asides, line, outgoing, call.format, body or given, caller)
-        with compacted_by(line, outgoing):
-            reply: GatewayReply = await exchange.run()
+        reply: GatewayReply = await exchange.run()
         if summing and (beside := self._hidden.beside(whose, given, call.format)):
             reply = await self._overheard(reply, whose, beside)
         sent = thread.last
@@ -172,7 +170,6 @@ class ModelCalls:
         by = served(upstream.name, asked.pairs)
         own_keys = bool(self._settings.keys)
         headers = upstream.headers(asked.pairs, own_keys)
-        headers = with_beta(headers) if upstream.compacts else headers
         return Outgoing(upstream, asked.method, asked.target(own_keys), headers, raw, by)
 
     # --- compactions that clients ask for -----------------------------------------------------------------------------

@@ -44,7 +44,6 @@ class Upstream:
     url: str  # without a path of that API, such as /v1
     key: str = ""  # that is sent; without one, the client's own goes on
     models: tuple[str, ...] = ("*",)  # patterns of the models that it serves
-    compacts: bool = False  # where clew folds, Anthropic's own compaction is asked for, and signed thinking stays valid
 
     def __post_init__(self) -> None:
         plain = self.url.rstrip("/")

@@ -2,13 +2,10 @@
 
 from typing import Any
 
-from clew.core.view import View
 from clew.errors import MissingExtra
 from clew.llm import replies, requests
-from clew.llm.compaction import compaction_blocks, compaction_request
 from clew.llm.remote import NO_KEY, RemoteModel
 from clew.steps.chapters.model import Prompt, Reply
-from clew.wire.formats.anthropic.compaction import COMPACT_BETA
 
 try:
     import anthropic
@@ -36,9 +33,3 @@ class AnthropicModel(RemoteModel):
     async def __call__(self, prompt: Prompt) -> Reply:
         answer = await self._post("/v1/messages", requests.messages(prompt, self.name))
         return replies.read(answer, replies.messages)
-
-    async def compact(self, view: View) -> list[dict[str, Any]]:
-        """The block that Anthropic itself puts in place of a view's messages, verbatim."""
-        body = compaction_request(view, self.name)
-        answer = await self._post("/v1/messages?beta=true", body, **{"anthropic-beta": COMPACT_BETA})
-        return compaction_blocks(answer)

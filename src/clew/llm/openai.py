@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from clew.core.view import View
-from clew.errors import MissingExtra, ModelError
+from clew.errors import MissingExtra
 from clew.llm import replies, requests
 from clew.llm.remote import NO_KEY, RemoteModel
 from clew.steps.chapters.model import Prompt, Reply
@@ -15,11 +14,6 @@ except ImportError:
     raise MissingExtra("OpenAI and compatible models need the SDK", "openai") from None
 
 _HOME = "api.openai.com"
-# All that the API for compaction takes of a request.
-_COMPACTED = frozenset(
-    "model input instructions previous_response_id prompt_cache_key prompt_cache_options prompt_cache_retention "
-    "service_tier".split()
-)
 
 
 def connect(base_url: str | None, api_key: str | None, http: Any) -> openai.AsyncOpenAI:
@@ -43,12 +37,3 @@ class OpenAIModel(RemoteModel):
         limit = "max_completion_tokens" if self._ready().base_url.host == _HOME else "max_tokens"
         answer = await self._post("/chat/completions", requests.chat(prompt, self.name, limit))
         return replies.read(answer, replies.chat)
-
-    async def compact(self, view: View) -> list[dict[str, Any]]:
-        """The input items that OpenAI itself puts in place of a view's, verbatim; one of them only it can read."""
-        body = {**requests.live(view, openai_responses.NAME, self.name), "model": self.name}
-        answer = await self._post("/responses/compact", {k: v for k, v in body.items() if k in _COMPACTED})
-        items = answer.get("output")
-        if not isinstance(items, list) or not items:
-            raise ModelError(f"{self.name} answered without compacted items", "refused")
-        return items

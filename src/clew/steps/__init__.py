@@ -6,7 +6,6 @@ from clew.core.view import View
 from clew.steps.calls import ShrinkCalls
 from clew.steps.clear import ClearBeside, ClearResults
 from clew.steps.dedupe import Dedupe
-from clew.steps.native import Native
 from clew.steps.offload import Arrivals, Offload
 from clew.steps.protocol import Pipeline, Step, ToLimit, When
 from clew.steps.reasoning import ClearReasoning
@@ -23,7 +22,6 @@ __all__ = [
     "ClearResults",
     "Cut",
     "Dedupe",
-    "Native",
     "Offload",
     "Repair",
     "ShrinkCalls",

@@ -16,17 +16,14 @@ from clew.steps.chapters.questions import shown
 from clew.testing.conversations import PICTURE, conversation
 from clew.testing.laws import check_laws
 from clew.testing.provider import Answer, Call, HeardRequest, StrictProvider
-from clew.testing.provider.answers import ProviderTurn
-from clew.testing.provider.responses import compacted
 from clew.testing.stores import check_store
-from clew.wire import decode, encode
+from clew.wire import decode
 
 __all__ = [
     "PICTURE",
     "Answer",
     "Call",
     "HeardRequest",
-    "ScriptedCompactor",
     "ScriptedModel",
     "StrictProvider",
     "asked_of",
@@ -101,17 +98,3 @@ def asked_of(prompt: Prompt) -> list[tuple[Sequence[Node], str]]:
         stop = next((n for n in range(len(there) - 1, start, -1) if begins[n].startswith(last)), start)
         found.append((there[start : stop + 1], ""))
     return found or [(there, "")]
-
-
-@dataclass(frozen=True)
-class ScriptedCompactor:
-    """A provider's own compaction without the provider: its answer has this text in what only it can read."""
-
-    text: str = "sealed"
-
-    async def compact(self, view: View) -> list[dict[str, Any]]:
-        """Items for OpenAI's Responses, a block for Anthropic."""
-        body = encode(view.frame, (n.item for n in view.nodes))
-        if view.frame.format == "anthropic":
-            return [{"type": "compaction", "content": self.text}]
-        return list(compacted(ProviderTurn("openai_responses", body, Answer(self.text)))["output"])

@@ -35,10 +35,6 @@ class Toolbox:
         self.tools = {tool.name: tool for tool in tools}
         self._permissions = permissions
 
-    def beside(self, tools: Iterable[Tool]) -> "Toolbox":
-        """One that has these tools, too, with the same permissions; this one stays as it is."""
-        return Toolbox([*self.tools.values(), *tools], self._permissions)
-
     async def call(self, name: str, arguments: str) -> Outcome:
         """Carry out a call as a model makes it, its arguments JSON; only being cancelled raises."""
         try:

@@ -18,11 +18,11 @@ from clew.engine.settings import Settings
 from clew.engine.turns import Request
 from clew.errors import ClewError
 from clew.store.sqlite import SQLite
-from clew.testing.clients import TURNS, ClientRequest, session
-from clew.testing.clients.binding import Bindings
 from clew.tokens.target import Target
 from clew.wire import check, decode
 from clew.wire.rules.binding import binds
+from made_clients import TURNS, ClientRequest, session
+from made_clients.binding import Bindings
 
 CODE_WORDS = ("amber", "birch")  # two conversations side by side, in one folder
 ALONE = "cedar"  # a third one, that was given up before anything was answered

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 
-from clew.testing.clients.chatting import Aider, Copilot, Crush, Pi, QwenCode
-from clew.testing.clients.claude import ClaudeCode, ClaudeCodeNew
-from clew.testing.clients.codex import Codex, CodexLite
-from clew.testing.clients.gemini import GeminiCLI
-from clew.testing.clients.opencode import OpenCode, OpenCodeMessages, OpenCodeResponses
-from clew.testing.clients.shape import Client, ClientRequest, RequestKind, play, script
-from clew.testing.clients.wording import Pen
+from made_clients.chatting import Aider, Copilot, Crush, Pi, QwenCode
+from made_clients.claude import ClaudeCode, ClaudeCodeNew
+from made_clients.codex import Codex, CodexLite
+from made_clients.gemini import GeminiCLI
+from made_clients.opencode import OpenCode, OpenCodeMessages, OpenCodeResponses
+from made_clients.shape import Client, ClientRequest, RequestKind, play, script
+from made_clients.wording import Pen
 
 __all__ = ["CLIENTS", "Client", "ClientRequest", "RequestKind", "session"]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from clew.testing.clients.wording import Pen
+from made_clients.wording import Pen
 
 ClientMessage = dict[str, Any]
 # A turn of the conversation; a call beside it, for a title or a memory; one of a sub-agent; a request to sum up; the

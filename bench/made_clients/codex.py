@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
-from clew.testing.clients.shape import Client, ClientMessage, ClientRequest, RequestKind, Worked
-from clew.testing.clients.tongues import SCHEMA, ResponsesTongue, tools_of
-from clew.testing.clients.wording import Pen
+from made_clients.shape import Client, ClientMessage, ClientRequest, RequestKind, Worked
+from made_clients.tongues import SCHEMA, ResponsesTongue, tools_of
+from made_clients.wording import Pen
 
 SUMMARISE = "You are performing a CONTEXT CHECKPOINT COMPACTION. Write a summary for whoever goes on."
 CONTINUED = "Another language model started to solve this problem and produced a summary of what it did:\n"

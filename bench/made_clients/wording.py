@@ -23,7 +23,7 @@ class Pen:
     """Writes what is needed, in any size; two pens of one seed write the same."""
 
     def __init__(self, *seed: object) -> None:
-        self.random = Random("/".join(map(str, seed)))  # noqa: S311  # for variety, not for secrets
+        self.random = Random("/".join(map(str, seed)))  # for variety, not for secrets
         self._sentences = [self._sentence() for _ in range(POOL)]
         self._lines = [self._line() for _ in range(POOL)]
 

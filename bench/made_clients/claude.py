@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator
 from copy import deepcopy
 
-from clew.testing.clients.shape import Client, ClientMessage, ClientRequest, RequestKind, UsedTool, Worked
-from clew.testing.clients.tongues import MessagesTongue, tools_of
-from clew.testing.clients.wording import Pen
+from made_clients.shape import Client, ClientMessage, ClientRequest, RequestKind, UsedTool, Worked
+from made_clients.tongues import MessagesTongue, tools_of
+from made_clients.wording import Pen
 
 CACHE_CONTROL = {"type": "ephemeral"}
 SUMMARISE = (

@@ -5,8 +5,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from clew.testing.clients.shape import ClientMessage, Worked
-from clew.testing.clients.wording import Pen
+from made_clients.shape import ClientMessage, Worked
+from made_clients.wording import Pen
 
 SCHEMA = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
 Spec = tuple[str, str]  # the name of a tool, and what it says of itself

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from copy import deepcopy
 
-from clew.testing.clients.shape import Client, ClientMessage, ClientRequest, Worked
-from clew.testing.clients.tongues import GeminiTongue, tools_of
-from clew.testing.clients.wording import Pen
+from made_clients.shape import Client, ClientMessage, ClientRequest, Worked
+from made_clients.tongues import GeminiTongue, tools_of
+from made_clients.wording import Pen
 
 COMPONENT = (
     "You are a specialized system component responsible for distilling chat history into a structured XML "
