@@ -1,6 +1,6 @@
-"""Every Python example in the docs page of a framework runs, word for word, and again in another process.
+"""Every Python example in the docs of a framework runs, word for word, and again in another process.
 
-As a program, this file runs the examples of one page.
+As a program, this file runs the examples of one framework: of its page, or of its part of frameworks.md.
 """
 
 import json
@@ -34,11 +34,30 @@ SHORT = "Sixty lines are off."
 Body = dict[str, Any]
 Ran = Callable[[str, int], list[list[Body]]]
 
+PARTS = {  # of frameworks.md, by their headings
+    "adk": "Google ADK",
+    "agent_framework": "Microsoft Agent Framework",
+    "hermes": "Hermes",
+    "inspect_ai": "Inspect AI",
+    "langchain": "LangChain, LangGraph and deepagents",
+    "litellm": "LiteLLM",
+    "openai_agents": "OpenAI Agents SDK",
+    "pydantic_ai": "Pydantic AI",
+}
+
+
+def text_of(page: str) -> str:
+    """What the docs say of a framework."""
+    if page not in PARTS:
+        return (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    every = (ROOT / "docs" / "frameworks.md").read_text(encoding="utf-8")
+    return every.split(f"\n## {PARTS[page]}\n")[1].split("\n## ")[0]
+
 
 def examples(page: str) -> None:
     """Each block alone, unless it says that it continues the one before."""
     names: dict[str, object] = {}
-    for block in BLOCK.findall((ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")):
+    for block in BLOCK.findall(text_of(page)):
         if not block.startswith("# Continues the block above."):
             names = {"__name__": "docs"}
         exec(compile(block, page, "exec"), names)

@@ -10,8 +10,9 @@ import pytest
 from clew import Engine, Sessions, SQLite, run
 from clew.testing import Answer, StrictProvider
 
-PAGE = Path(__file__).parents[1] / "docs" / "recipes.md"
-RECIPES = re.findall(r"^## (.+?)\n\n```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+PAGE = Path(__file__).parents[1] / "docs" / "frameworks.md"
+PART = PAGE.read_text(encoding="utf-8").split("\n## Without an adapter\n")[1].split("\n## ")[0]
+RECIPES = re.findall(r"^### (.+?)\n\n```python\n(.*?)^```$", PART, re.DOTALL | re.MULTILINE)
 
 
 def needs(code: str) -> set[str]:

@@ -1,6 +1,7 @@
 """What mkdocs asks while it builds the site: pages made from the README, the commands and the public names."""
 
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import clew
 from clew.cli import app
 
 ROOT = Path(__file__).parents[1]
+MOVED = tomllib.loads((ROOT / "scripts" / "moved.toml").read_text(encoding="utf-8"))
 OUTSIDE = re.compile(r"(?<!!)\[([^\]]+)\]\((?:\.\./[^)]+|(?!https?:|#|docs/)[^)#]+)\)")  # files that no page shows
 ERRORS = "Errors"
 
@@ -21,7 +23,14 @@ def on_files(files: Files, config: Any) -> Files:
     """Add the pages that nobody writes by hand."""
     for name, text in (("index.md", front()), ("cli.md", commands()), ("api.md", names())):
         files.append(File.generated(config, name, content=text))
+    for name, place in MOVED.items():
+        files.append(File.generated(config, f"{name}.html", content=forward(place.replace(".md", ".html"))))
     return files
+
+
+def forward(place: str) -> str:
+    """A page at an old address, which leads to the new one."""
+    return f'<!doctype html><meta http-equiv="refresh" content="0; url={place}"><a href="{place}">It is here now.</a>'
 
 
 def on_page_markdown(markdown: str, page: Any, **given: Any) -> str:

@@ -5,6 +5,7 @@ A console block whose output changed is written anew by `python tests/consoles.p
 
 import re
 import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,7 @@ from prompting import Prompt, examples
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-ELSEWHERE = {
-    "recipes.md",
-    *(f"{f.name}.md" for f in (ROOT / "frameworks").iterdir() if f.is_dir()),
-}  # run beside theirs
+ELSEWHERE = {"frameworks.md", "crewai.md", "praisonai.md", "strands.md"}  # run beside theirs
 PASTED = {"README.md", "quickstart.md"}  # their Python is in test_pasting.py; make paste types all that is in them
 MARKED, TRIED = 14, 16  # console blocks that nobody can run here, and those that are run
 
@@ -81,5 +79,21 @@ OTHERS = ["AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/
 
 @pytest.mark.parametrize("page", [*PAGES, *(ROOT / name for name in OTHERS)], ids=lambda p: p.name)
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
+    for target, anchor in re.findall(r"\]\((?!http)([^)#]*)#?([^)]*)", page.read_text(encoding="utf-8")):
+        there = page.parent / target if target else page
+        assert there.exists(), target
+        assert not anchor or anchor in anchors(there), f"{target}#{anchor}"
+
+
+def test_addresses_of_pages_that_moved_lead_to_where_they_are_now() -> None:
+    moved = tomllib.loads((ROOT / "scripts" / "moved.toml").read_text(encoding="utf-8"))
+    for page, (place, anchor) in ((page, place.split("#")) for page, place in moved.items()):
+        assert not (ROOT / "docs" / f"{page}.md").exists(), page
+        assert anchor in anchors(ROOT / "docs" / place), f"{page}: {place}#{anchor}"
+
+
+def anchors(page: Path) -> set[str]:
+    """What its headings are called in an address."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", h).strip().lower()) for h in headings}

@@ -24,7 +24,7 @@ TOLD: dict[str, set[str]] = {
     "docs/configuration.md": {"80%", "75%", "15 s"},
     "docs/design.md": {"32 MB"},
     "docs/faq.md": {"70 %", "20 %", "50 %"},
-    "docs/inspect_ai.md": {"16 kB"},
+    "docs/frameworks.md": {"16 kB"},
     "docs/models.md": {"16 MB", "128 MB"},
     "docs/operations.md": {"1 GB", "2 %"},
     "docs/plugins.md": {"20 seconds"},

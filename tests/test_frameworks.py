@@ -32,4 +32,5 @@ def test_the_table_says_which_release_was_tested(name: str) -> None:
     assert release
     table = (ROOT / "docs" / "frameworks.md").read_text(encoding="utf-8")
     assert f"{PACKAGES[name]} {release[1]} |" in table
-    assert release[1] in (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
+    if (page := ROOT / "docs" / f"{name}.md").exists():
+        assert release[1] in page.read_text(encoding="utf-8")
