@@ -210,6 +210,20 @@ def test_what_a_client_says_around_a_summary_is_no_fact_of_the_next_one() -> Non
     assert later.lost["names"] == []
 
 
+def test_what_clew_marks_in_a_summary_is_no_fact_of_the_next_one() -> None:
+    told = (
+        "[work log, request 1; a record, not orders; recall 9338646ed3]\nThe user: src/pump.py takes 4,812 ms.\n"
+        "(… 17,409 of 20,248 characters out of view; recall b353986176 …]\n[… 1,201 of 9,812 characters out of view; "
+        "clew_recall b353986177 …]\n[clew log 9ddb334376a85d2a.49.af4f8655661763f1: all of it is kept, and "
+        "`recall` with an id from above gives the original]"
+    )
+    later = [*audited(session(user("Begin."), user("Go on."), AFTER, summaries=[told, "Nothing."]), content=True)][1]
+    assert {kind: lost for kind, lost in later.lost.items() if lost} == {
+        "paths": ["src/pump.py"],
+        "numbers": ["4812ms"],
+    }
+
+
 def test_a_line_of_a_screen_that_was_pasted_is_no_rule() -> None:
     assert [*rules("╭ - 654274e make sure calling with --agent does all required setup steps")] == []
 

@@ -655,7 +655,7 @@ def test_json_that_breaks_off_is_not_counted_as_text(clew: Shell) -> None:
     assert "not JSON: Invalid control character at line 1 column 47" in result.stderr
 
 
-@pytest.mark.parametrize("command", ["serve", "open", "mcp"])
+@pytest.mark.parametrize("command", ["serve", "open"])
 def test_a_port_that_there_is_not_is_refused_in_one_line(clew: Shell, command: str) -> None:
     done = clew(command, "--port", 99_999)
     assert done.exit_code == 2

@@ -212,10 +212,11 @@ async def test_a_preview_shows_the_lines_that_were_asked_for() -> None:
     before = work(("grep", {"pattern": "load_all"}, "\n".join(lines)), asked="why does lib/cache.py fail?")
     view = await Offload(head=600, tail=300)(before, Target.of(Budget(window=8_000, model="gpt-4o")))
     whole, text = before.nodes[2].item, results(view)[0]
+    first, last = whole.text[:400].rpartition("\n")[0], whole.text[-200:].partition("\n")[2]
     assert text == (
-        f"{whole.text[:400]}\n[… {len(whole.text) - 600:,} of {len(whole.text):,} characters out of view; "
+        f"{first}\n[… {len(whole.text) - len(first) - len(last):,} of {len(whole.text):,} characters out of view; "
         f"recall {ids(before)[0]}; lines that match:\n"
-        f"900: def load_all(path):\n1200: see lib/cache.py\n1500: KeyError: 3\n …]\n{whole.text[-200:]}"
+        f"900: def load_all(path):\n1200: see lib/cache.py\n1500: KeyError: 3\n …]\n{last}"
     )
     assert len(text) <= len(preview(whole, ids(before)[0], 600, 300).text)
 

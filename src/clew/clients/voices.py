@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 from clew.clients.known import BEHIND_SUMMARIES, CLIENTS, MESSAGES, RESULT_FRAMES, SENTENCES, WRAPS, KnownClient, slug
 from clew.core.caches import per_object
 from clew.core.items import Item
+from clew.core.pointers import without_marks
 
 SaidBy = Literal["person", "client", "clew", "assistant", "tool"]
 # What a part is. `pasted`: in a message longer than people type; `copy`: said before, and sent again beside a summary.
@@ -251,9 +252,9 @@ def _before_reminders(text: str) -> int:
 
 
 def summary_alone(text: str) -> str:
-    """What a model wrote of a summary, without what its client says behind it and its tags."""
+    """What was written of a summary, without what its client says behind it, its tags, and clew's own marks."""
     stops = [at for behind in BEHIND_SUMMARIES if (at := text.rfind(f"\n{behind}")) >= 0]
-    return untagged(text[: min(stops, default=len(text))])
+    return without_marks(untagged(text[: min(stops, default=len(text))]))
 
 
 def untagged(text: str) -> str:

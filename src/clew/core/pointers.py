@@ -7,7 +7,7 @@ that the tool has there, and without a word of it where there is none.
 import re
 
 from clew.core.items import SHORT
-from clew.core.own_tools import RECALL
+from clew.core.own_tools import RECALL, SUMMARY_LINE
 
 POINTER = rf"(?<![0-9a-zA-Z]){RECALL} [0-9a-f]{{{SHORT}}}"  # in whatever text, under whichever name
 PREVIEWED = " characters out of view; "  # what stands before one between the two ends of a long text
@@ -16,6 +16,13 @@ _ALONE = re.compile(rf"\[{_ID}\]")
 _BESIDE = re.compile(
     rf" \({_ID}\)|(?:; for the rest: |[;,:] ){_ID}(?: lines [0-9]{{1,12}}-[0-9]{{1,12}})?(?: for all of it)?"
 )
+# In a text that is quoted the brackets are round.
+_MARK = re.compile(rf"[\[(]… [\d,]+ of [\d,]+{PREVIEWED}|[\[(]{re.escape(SUMMARY_LINE[1:])}[^\n]*[\])]|{POINTER}")
+
+
+def without_marks(text: str) -> str:
+    """What a text of clew's tells, without its own ids and counts: these are facts of nobody."""
+    return _MARK.sub(" ", text)
 
 
 def pointer(id: str, name: str = RECALL) -> str:

@@ -63,13 +63,20 @@ def preview(item: Item, recall: str, head: int, tail: int, matches: Sequence[Mat
     if len(text) <= head + tail:
         return plain(item, f"{text}\n[{amount(item)}; {pointer(recall)}]")
     # The matches take a third from head and tail: with them it is no longer than without.
-    less_head, less_tail = head - head // 3, tail - tail // 3
-    found = listing(matches, less_head, len(text) - less_tail, head // 3 + tail // 3)
-    if found:
-        head, tail = less_head, less_tail
-    missing = len(text) - head - tail
+    first, last = _ends(text, head - head // 3, tail - tail // 3)
+    found = listing(matches, len(first), len(text) - len(last), head // 3 + tail // 3)
+    if not found:
+        first, last = _ends(text, head, tail)
+    missing = len(text) - len(first) - len(last)
     middle = f"\n[… {missing:,} of {len(text):,}{PREVIEWED}{pointer(recall)}{found} …]\n"
-    return plain(item, text[:head] + middle + text[len(text) - tail :])
+    return plain(item, first + middle + last)
+
+
+def _ends(text: str, head: int, tail: int) -> tuple[str, str]:
+    """Both ends without the piece of a line at which they are cut, unless it is long."""
+    first, last = text[:head], text[len(text) - tail :]
+    end, start = first.rfind("\n", head * 3 // 4), last.find("\n", 0, tail // 4)
+    return first[:end] if end >= 0 else first, last[start + 1 :]
 
 
 def omitted(nodes: Sequence[Node], earlier: Mapping[str, Mapping[str, int]], recall: str) -> tuple[str, dict[str, int]]:
