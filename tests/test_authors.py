@@ -3,20 +3,22 @@
 import asyncio
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from clew import Item, ModelError, Reply
 from clew.core.items import Digests
+from clew.core.view import View
 from clew.facts.chapters import Chapter
 from clew.steps.chapters import questions
 from clew.steps.chapters.allowance import Allowance, CallLimits
-from clew.steps.chapters.answers import FLAWS, flaw, lengths
+from clew.steps.chapters.answers import FLAWS, flaw, lengths, parted
 from clew.steps.chapters.author import ReaderKnows
 from clew.steps.chapters.by_model import ByModel, is_vague
 from clew.steps.chapters.language import language_of
 from clew.steps.worklog.fold import ChapterStretch
-from clew.testing import ScriptedModel, view_of, write_chapter
+from clew.testing import ScriptedModel, asked_of, view_of, write_chapter
 
 SAID = [
     Item("text", "user", "Please speed up the export. Never touch the billing tables."),
@@ -50,7 +52,7 @@ def write(model: ScriptedModel, **settings: object) -> ByModel:
 
 async def test_a_good_answer_stands_word_for_word_in_three_lengths() -> None:
     want = asked()
-    written = await write(ScriptedModel([GOOD])).write(want)
+    written = await write(ScriptedModel([GOOD])).write([want])
     (chapter,) = written.chapters
     assert chapter.ids == tuple(n.id for n in want.nodes)
     full, middle, short, line = (text.splitlines() for text in chapter.texts)
@@ -127,7 +129,7 @@ def test_the_whole_stretch_reaches_the_model() -> None:
     items += [Item("media", "user", wire={"type": "image", "data": "x" * 5_000}), Item("text", "assistant", "Done.")]
     want = asked(items, 500)
     model = ScriptedModel(write_chapter, window=3_000)
-    written = asyncio.run(ByModel(model, allowance=Allowance(CallLimits(calls=99))).write(want))
+    written = asyncio.run(ByModel(model, allowance=Allowance(CallLimits(calls=99))).write([want]))
     text = "\n".join(p.text for p in model.prompts)
     for node in want.nodes:
         for word in re.findall(r"\w+", node.item.text):
@@ -148,7 +150,7 @@ def test_the_whole_stretch_reaches_the_model() -> None:
 async def test_instructions_focus_language_and_earlier_chapters_are_in_the_prompt() -> None:
     model = ScriptedModel([GOOD])
     author = write(model, instructions="Mention every port.")
-    await author.write(asked(), ReaderKnows(titles=["The export was planned."]), focus="the cache")
+    await author.write([asked()], ReaderKnows(titles=["The export was planned."]), focus="the cache")
     (prompt,) = model.prompts
     for words in ("Mention every port.", "at most 280 words", "at most 93 words", "the cache", "Write in English."):
         assert words in prompt.system
@@ -159,7 +161,7 @@ async def test_instructions_focus_language_and_earlier_chapters_are_in_the_promp
 async def test_a_prompt_of_ones_own_and_an_answer_in_any_form() -> None:
     told = "The export was slow.\nAn LRU cache of 512 entries in src/rates.py mended it.\nThe billing tables stay."
     model = ScriptedModel([told])
-    written = await write(model, prompt="Notes in {language}, {words} words. {as is}").write(asked())
+    written = await write(model, prompt="Notes in {language}, {words} words. {as is}").write([asked()])
     assert model.prompts[0].system == "Notes in English, 280 words. {as is}"
     assert written.chapters[0].texts[0] == told
 
@@ -182,7 +184,7 @@ FAULTS: dict[str, str | Reply | Exception] = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_a_fault_costs_what_it_costs_and_loses_nothing(fault: str) -> None:
-    written = await write(ScriptedModel([FAULTS[fault]])).write(asked([*SAID, *SAID]))
+    written = await write(ScriptedModel([FAULTS[fault]])).write([asked([*SAID, *SAID])])
     assert (written.chapters, written.faults) == ((), (fault,))
 
 
@@ -204,17 +206,17 @@ def test_who_is_vague_is_not_believed() -> None:
 
 async def test_a_model_that_takes_too_long_is_left() -> None:
     author = write(ScriptedModel([GOOD], seconds=30), seconds=0.01)
-    assert (await author.write(asked())).faults == ("timeout",)
+    assert (await author.write([asked()])).faults == ("timeout",)
 
 
 async def test_a_cancelled_question_leaves_the_author_usable() -> None:
     author = write(ScriptedModel([GOOD, GOOD], seconds=0.05))
-    task = asyncio.create_task(author.write(asked()))
+    task = asyncio.create_task(author.write([asked()]))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert (await author.write(asked())).chapters
+    assert (await author.write([asked()])).chapters
 
 
 def test_no_loop_is_possible() -> None:
@@ -223,16 +225,16 @@ def test_no_loop_is_possible() -> None:
     failing = ScriptedModel(lambda prompt: "")
     author = ByModel(failing, allowance=Allowance(now=lambda: clock[0]))
     for _ in range(24 * 60):  # a day, once a minute
-        asyncio.run(author.write(asked()))
+        asyncio.run(author.write([asked()]))
         clock[0] += 60.0
     assert len(failing.prompts) <= 2 * (8 + 24), "the breaker stays open longer each time, an hour at most"
     willing = ScriptedModel(lambda prompt: GOOD, window=3_000)
     long = [Item("text", "user", f"word {n} " * 400) for n in range(100)]
     author = ByModel(willing, allowance=Allowance(now=lambda: clock[0]))
-    asyncio.run(author.write(asked([*SAID, *long], 300)))
+    asyncio.run(author.write([asked([*SAID, *long], 300)]))
     assert len(willing.prompts) <= 12
     for _ in range(100):
-        asyncio.run(author.write(asked()))
+        asyncio.run(author.write([asked()]))
     assert len(willing.prompts) <= 60
     assert Allowance(CallLimits(tokens=10)).refusal(0, 0, 11) == "budget of the compaction"
     assert Allowance(CallLimits(hourly_tokens=10)).refusal(0, 0, 11) == "budget of the hour"
@@ -241,9 +243,9 @@ def test_no_loop_is_possible() -> None:
 async def test_a_wrong_key_opens_the_breaker_at_once() -> None:
     model = ScriptedModel([ModelError("401", "auth"), GOOD])
     author = write(model)
-    await author.write(asked())
+    await author.write([asked()])
     assert author.refusal() == "breaker open"
-    assert (await author.write(asked())).faults == ("breaker open",)
+    assert (await author.write([asked()])).faults == ("breaker open",)
     assert len(model.prompts) == 1
 
 
@@ -254,22 +256,22 @@ async def test_a_question_after_the_live_request() -> None:
     told = "Speed up the export, never touch the billing tables: an LRU cache of 512 entries in src/rates.py."
     model = ScriptedModel([told, GOOD])
     want = ChapterStretch(view.nodes, 500, 100)
-    written = await write(model).write(want, ReaderKnows(after=view))
+    written = await write(model).write([want], ReaderKnows(after=view))
     assert model.prompts[0].after is view
     assert f"begins\n  {SAID[0].text[:60]}" in model.prompts[0].text
     assert f"begins\n  {SAID[3].text[:60]}" in model.prompts[0].text
     assert isinstance(written.chapters[0], Chapter)
-    await write(model).write(asked(), ReaderKnows(after=view))
+    await write(model).write([asked()], ReaderKnows(after=view))
     assert model.prompts[1].after is None, "not all of it is in that request"
 
 
 async def test_a_line_that_stands_in_view_already_is_not_told_again() -> None:
     told = "The person asked to speed up the export and never to touch the billing tables."
-    (chapter,) = (await write(ScriptedModel([GOOD])).write(asked(), ReaderKnows(told=frozenset([told])))).chapters
+    (chapter,) = (await write(ScriptedModel([GOOD])).write([asked()], ReaderKnows(told=frozenset([told])))).chapters
     assert [told in text for text in chapter.texts] == [False] * 3
     assert len(chapter.texts[0].splitlines()) == 2
     everything = frozenset(line.strip() for line in GOOD.splitlines())
-    (chapter,) = (await write(ScriptedModel([GOOD])).write(asked(), ReaderKnows(told=everything))).chapters
+    (chapter,) = (await write(ScriptedModel([GOOD])).write([asked()], ReaderKnows(told=everything))).chapters
     assert told in chapter.texts[0], "rather twice than nothing at all"
 
 
@@ -292,7 +294,45 @@ def test_who_tells_of_tables_without_copying_them_is_not_vague() -> None:
 async def test_a_model_is_asked_for_no_more_than_the_window_that_its_conversation_has() -> None:
     model = ScriptedModel([GOOD] * 9)
     said = SAID * 12
-    await write(model).write(asked(said), ReaderKnows())
+    await write(model).write([asked(said)], ReaderKnows())
     assert len(model.prompts) == 1
-    await write(model).write(asked(said), ReaderKnows(window=2_000))
+    await write(model).write([asked(said)], ReaderKnows(window=2_000))
     assert len(model.prompts) > 2
+
+
+def two_parts() -> tuple[list[ChapterStretch], View]:
+    """Two stretches with a message between them that stays, and a request that shows all of it."""
+    nodes = tuple(Digests().chain([*SAID, Item("text", "user", "And now the import?"), *SAID]))
+    view = replace(view_of({"model": "scripted", "messages": [{"role": "user", "content": "x"}]}), nodes=nodes)
+    parts = [nodes[: len(SAID)], nodes[len(SAID) + 1 :]]
+    return [ChapterStretch(part, 200, 100) for part in parts], view
+
+
+@pytest.mark.parametrize("follows", [True, False])
+async def test_several_parts_are_one_question_and_one_answer(follows: bool) -> None:
+    parts, view = two_parts()
+    model = ScriptedModel(lambda prompt: "\n".join([GOOD] * len(asked_of(prompt))))
+    known = ReaderKnows(after=view, window=32_000) if follows else ReaderKnows()
+    written = await write(model).write(parts, known)
+    (prompt,) = model.prompts
+    assert bool(prompt.after) is follows
+    assert "part 1: at most 70 words; part 2: at most 70 words" in prompt.system + prompt.text
+    assert [chapter.ids for chapter in written.chapters] == [tuple(n.id for n in part.nodes) for part in parts]
+    assert all(chapter.texts[0].startswith("The person asked") for chapter in written.chapters)
+    assert sum(chapter.spent for chapter in written.chapters) == written.spent > 0
+
+
+async def test_one_text_about_several_parts_stands_where_most_of_it_is_from() -> None:
+    (first, second), _ = two_parts()
+    parts = [first, second._replace(tokens=300)]
+    written = await write(ScriptedModel([GOOD])).write(parts)
+    assert [chapter.ids for chapter in written.chapters] == [tuple(n.id for n in second.nodes)]
+
+
+def test_an_answer_in_several_parts() -> None:
+    one, two = (f"<line>{n}.</line><short>{n} and</short><full>{n} and more</full>" for n in "ab")
+    assert [lengths(part).full for part in parted(Reply(f"{one}\n\n{two}"))] == ["a and more", "b and more"]
+    cut = parted(Reply(f"{one}{two[:30]}", cut=True))
+    assert [part.cut for part in cut] == [False, True], "the first was finished"
+    assert parted(Reply(GOOD)) == [Reply(GOOD)]
+    assert parted(Reply("Findings: a.")) == [Reply("Findings: a.")]

@@ -24,7 +24,7 @@ from clew.steps.chapters.allowance import Allowance, CallLimits
 from clew.steps.chapters.by_model import ByModel
 from clew.steps.chapters.questions import instruction
 from clew.steps.worklog.blocks import ADDED, Block, blocks
-from clew.testing import ScriptedModel, write_chapter
+from clew.testing import ScriptedModel, asked_of, write_chapter
 from clew.wire import check
 
 BUDGET = Budget(window=12_000, reserve=1_000, tail=1_000, high=0.7, low=0.5)
@@ -177,12 +177,13 @@ async def test_where_the_room_is_small_older_chapters_are_told_anew_as_one() -> 
     asked = list[str]()
 
     def script(prompt: Prompt) -> str:
-        if "shown this time is the record itself" not in prompt.system:
+        if "Part 1 is the record itself" not in prompt.system:
             return write_chapter(prompt)
-        asked.append(prompt.text)
-        parts = [line for line in prompt.text.splitlines() if line.strip().startswith("- It says")]
-        told = "\n".join(f"- Anew: {line.strip(' -')}" for line in parts[::3])
-        return f"<line>Anew: all of it.</line><short>{told[:200]}</short><full>{told}</full>"
+        (_, record), (_, new) = asked_of(prompt)
+        asked.append(record)
+        told = "\n".join(f"- Anew: {line.strip(' -')}" for line in record.splitlines() if "- It says" in line)
+        first = f"<line>Anew: all of it.</line><short>{told[:200]}</short><full>{told[:900]}</full>"
+        return f"{first}\n{write_chapter(with_(prompt, text=new))}"
 
     limits, small = CallLimits(hourly_calls=999, hourly_tokens=10**9), Budget(4_000, 300, tail=300, high=0.7, low=0.5)
     run = Session(ScriptedModel(script), limits=limits, pause=0.02, budget=small)
@@ -350,7 +351,7 @@ async def test_chapters_are_written_once_and_get_shorter_with_age() -> None:
     ]
     assert len(blocks) >= 4
     assert max(len(set(block["texts"])) for block in blocks) >= 3, "a line, a few, and all of it, where these differ"
-    assert {block["level"] for block in blocks} >= {0, 1}
+    assert {block["level"] for block in blocks} > {0}, "with age they are shorter"
     trace = await run.store.load("default", view.branch)
     lines = {line for chapter in trace.chapters for text in chapter.texts for line in text.splitlines()}
     told = {line for block in blocks for text in block["texts"] for line in text.splitlines()}

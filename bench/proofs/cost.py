@@ -23,10 +23,10 @@ from clew.lab.replaying import Lived, clients_own, everything, with_clew
 from clew.lab.session import LabSession
 from clew.sessions.transcripts import Transcript
 from clew.sessions.transcripts.shape import Script
-from clew.steps.chapters.by_model import ByModel
+from clew.steps.chapters.by_model import ANSWER, ByModel
 from clew.steps.chapters.model import Prompt, Reply
 from clew.steps.worklog.writing import summary
-from clew.testing import ScriptedModel
+from clew.testing import ScriptedModel, asked_of
 from clew.tokens import counter_for
 from clew.tokens.meter import Meter
 from clew.tokens.target import Target
@@ -169,13 +169,15 @@ class Copying:
 
     def _answered(self, prompt: Prompt) -> Reply:
         meter = self._lived.meter
-        size = prompt.max_tokens // 3
-        nodes = prompt.after.nodes if prompt.after else ()
-        full = summary(nodes, 4 * size) if nodes else prompt.text[: 4 * size]
-        lines = full.splitlines() or ["Nothing was said."]
-        short = "\n".join(lines[: 1 + len(lines) // 4])
-        text = f"<line>{lines[-1]}</line>\n<short>\n{short}\n</short>\n<full>\n{full}\n</full>"
-        cached = meter.frame(prompt.after.frame).tokens + meter.nodes(nodes).tokens if prompt.after else 0
+        parts = asked_of(prompt)
+        size, written = prompt.max_tokens // ANSWER // len(parts), list[str]()
+        for nodes, text in parts:
+            full = summary(nodes, 4 * size) if nodes else text[: 4 * size]
+            lines = full.splitlines() or ["Nothing was said."]
+            short = "\n".join(lines[: 1 + len(lines) // 4])
+            written.append(f"<line>{lines[-1]}</line>\n<short>\n{short}\n</short>\n<full>\n{full}\n</full>")
+        text, after = "\n".join(written), prompt.after
+        cached = meter.frame(after.frame).tokens + meter.nodes(after.nodes).tokens if after else 0
         asked = meter.counter.text(prompt.system + prompt.text)
         spent = Spent(cached + asked, meter.counter.text(text), cache_read=cached)
         self._lived.helpers.append(spent)

@@ -12,7 +12,7 @@ from clew.core.view import View, originals
 from clew.engine.branch import Branch
 from clew.engine.cue import Cue
 from clew.engine.due import HELD, Due, due, part, settled
-from clew.engine.net import before_client, likely, net, previewed, was_told
+from clew.engine.net import before_client, likely, margin, net, previewed, was_told
 from clew.engine.pins import hidden, lacks_room, quoted, quotes
 from clew.engine.recall import beside_newest
 from clew.engine.settings import Settings
@@ -20,13 +20,12 @@ from clew.events import tell
 from clew.facts.chapters import Chapter
 from clew.steps import over_budget, repair
 from clew.steps.bound import unbound
-from clew.steps.chapters.asking import EARLY, Asking, ChapterLog, Wanted, wanted, written_of
+from clew.steps.chapters.asking import Asking, ChapterLog, Wanted, wanted, written_of
 from clew.steps.chapters.author import Author
 from clew.steps.handoff import Handoff
 from clew.steps.protocol import Step
 from clew.steps.sealed import asks_to_compact
 from clew.steps.summarize import aims, briefed, reads
-from clew.steps.worklog.fold import ChapterStretch
 from clew.store.protocol import Store
 from clew.store.records import Cause, Method
 from clew.tokens.target import Target
@@ -35,8 +34,6 @@ from clew.wire.rules.binding import is_refused
 
 DECLINED = "declined"  # under which the store keeps what models did not write
 ASK_SHARE = 0.4  # of the room: so much is new before a model is asked again
-STATE = 0.05  # of the room, for what code adds to chapters: headers, findings, how things stood
-MOST_LEFT = 0.75  # of the room that may be full after a fold which ends where chapters do
 FITS = 4  # compactions in one turn, should the first leave what is dearer than it seemed
 
 
@@ -161,7 +158,7 @@ class Compactor:
             return view, found
         view = await self.with_originals(scope, view, aimed)
         expected = branch.ledger.size.expected(view)
-        after = await self._spared(scope, branch, view, target, self._up_to_chapters(scope, branch, view, aimed))
+        after = await self._spared(scope, branch, view, target, aimed)
         if after is view:
             return view, found
         found = settled(found, branch, view, after)
@@ -176,33 +173,40 @@ class Compactor:
         """What a model shall write some time before the next fold; nothing if none may be asked, or one is at it."""
         size, rate = branch.ledger.size.measure(view)
         bounds = target.at(rate)
-        soon = size._replace(tokens=bounds.frame + int((size.tokens - bounds.frame) / EARLY))
-        if (aimed is None and not bounds.exceeded(soon)) or not self._has_much_new(branch, view, bounds):
+        later = size._replace(tokens=size.tokens + int(margin(branch, view, target) / rate))
+        ends = bounds.is_clients_next(later) or not later.within(bounds.limit)
+        # Where words count more than what is paid, nearly all that will be folded is to be read.
+        is_time = aimed is not None or ends or (bounds.exceeded(size) and not bounds.budget.is_small)
+        if not is_time or not self._has_much_new(branch, view, bounds):
             return None
         if author is branch.own and not may_be_followed(view.frame):
             return None
-        near, chapters = aimed or bounds, self.chapters(scope, branch)
-        view = await self.with_originals(scope, view, near)
-        want = await in_thread(lambda: wanted(*aims(self.settings.step, view, near), chapters, author.size))
+        near = aimed or bounds
+        view, want = await self._stretches(scope, branch, view, near, author)
         if want is None:
             return None
-        would = await briefed(self.settings.step, chapters=chapters)(view, near)
+        would = await briefed(self.settings.step, chapters=self.chapters(scope, branch))(view, near)
         if not any("coverage" in edit.evidence for edit in would.edits[len(view.edits) :]):
             return None  # it will fit without a fold
-        window = bounds.window if author is branch.own else None
-        view = with_(view, scope=scope, branch=branch.trace.branch)
-        return await self._with_read(scope, want._replace(view=view, window=window))
+        return want
 
-    async def _with_read(self, scope: Scope, want: Wanted) -> Wanted:
-        """What is wanted, with what stands behind blocks that are to be told anew."""
-        asked, made = list[ChapterStretch](), want.view.edits.made
-        for one in want.asked:
-            if one.told:
-                ids = originals([node.id for node in one.nodes], made)
-                nodes = await self._store.nodes(scope, ids)
-                one = one._replace(nodes=tuple(nodes[id] for id in ids if id in nodes))
-            asked.append(one)
-        return want._replace(asked=tuple(asked))
+    async def _stretches(
+        self, scope: Scope, branch: Branch, view: View, target: Target, author: Author, anew: bool = False
+    ) -> tuple[View, Wanted | None]:
+        """A view with what its fold reads, and what a model shall write of it."""
+        chapters = () if anew else self.chapters(scope, branch)
+
+        def found() -> Wanted | None:
+            return wanted(*aims(self.settings.step, view, target), chapters, author.size)
+
+        view = await self.with_originals(scope, with_(view, scope=scope, branch=branch.trace.branch), target)
+        want = await in_thread(found)
+        if want and any(one.told for one in want.asked):  # a model's words are held against all that was said
+            view = await self.with_originals(scope, view)
+            want = await in_thread(found)
+        # An agent's own model has the view in its cache.
+        window, sent = target.window if author is branch.own else None, target.size(view).tokens
+        return view, want and want._replace(view=view, window=window, sent=sent)
 
     def _has_much_new(self, branch: Branch, view: View, bounds: Target) -> bool:
         """Whether enough was said for a model to be asked again: few questions about much cost less than many."""
@@ -217,19 +221,6 @@ class Compactor:
         told = {id for chapter in self.chapters(scope, branch) for id in chapter.ids}
         bounds = target.at(branch.ledger.size.measure(view)[1])
         return not any(n.id in told for n in view.nodes) and not self._has_much_new(branch, view, bounds)
-
-    def _up_to_chapters(self, scope: Scope, branch: Branch, view: View, aimed: Target) -> Target:
-        """The goal, or a higher one where models have written of enough: what they have not read can wait."""
-        shown = {n.id: n for n in view.nodes}
-        waiting = [one for one in self.chapters(scope, branch) if one.texts and shown.keys() >= set(one.ids)]
-        if not waiting:
-            return aimed
-        gone = aimed.meter.nodes(shown[id] for id in {id for one in waiting for id in one.ids}).tokens
-        told = sum(aimed.meter.counter.text(one.texts[0]) for one in waiting) + int(STATE * aimed.room)
-        after = aimed.size(view).tokens - gone + told
-        if after > aimed.frame + MOST_LEFT * aimed.room:
-            return aimed
-        return aimed if after <= aimed.goal.tokens else aimed.to(after)
 
     async def _spared(self, scope: Scope, branch: Branch, view: View, target: Target, aimed: Target) -> View:
         """The view reduced, without touching what somebody brought back by an undo, as long as it fits so."""
@@ -283,8 +274,9 @@ class Compactor:
     ) -> View:
         """The view of a branch compacted now, because somebody asks for it, with more of what they care for."""
         target, (size, rate) = target.as_sent(branch.unmasked), branch.ledger.size.measure(branch.view)
+        view = branch.view if step is None else await self.with_originals(scope, branch.view)
         step = briefed(step or self.settings.step, focus, self.chapters(scope, branch))
-        return await self.folded(scope, branch.view, part(target.at(rate), size), step)
+        return await self.folded(scope, view, part(target.at(rate), size), step)
 
     async def write(self, scope: Scope, branch: Branch, target: Target, focus: str) -> None:
         """Have a model write of what `compacted` will fold, if there is one that does."""
@@ -294,12 +286,9 @@ class Compactor:
         await self.drafted(scope, branch)
         target, (size, rate) = target.as_sent(branch.unmasked), branch.ledger.size.measure(branch.view)
         aimed = part(target.at(rate), size)
-        view = await self.with_originals(scope, branch.view, aimed)
-        chapters = () if focus else self.chapters(scope, branch)
-        if want := await in_thread(lambda: wanted(*aims(self.settings.step, view, aimed), chapters, author.size)):
-            # The agent's own model has the view in its cache.
-            want = want._replace(window=target.window if author is branch.own else None)
-            written = await written_of(author, await self._with_read(scope, want), focus, view)
+        view, want = await self._stretches(scope, branch, branch.view, aimed, author, anew=bool(focus))
+        if want:
+            written = await written_of(author, want, focus, view)
             await self.asking.keep(_key(scope, branch), written)
             self.asking.tell(_key(scope, branch), view.seq, written)
 

@@ -58,12 +58,16 @@ def before_client(branch: Branch, view: View, target: Target) -> Target:
 
     A client adds what came since to what was reported, and compacts before it sends what would be too much.
     """
+    branch.ledger.growth = max(branch.ledger.growth, _since_call(branch, view, target))
     if target.ceiling is None:
         return target
-    branch.ledger.growth = max(branch.ledger.growth, _since_call(branch, view, target))
+    return with_(target, ceiling=target.ceiling - min(margin(branch, view, target), target.ceiling // MOST_MARGIN))
+
+
+def margin(branch: Branch, view: View, target: Target) -> int:
+    """Tokens, as the provider counts them, that one more call may bring: as many as the largest so far."""
     _, rate = branch.ledger.size.measure(view)
-    margin = min(max(int(branch.ledger.growth * rate), target.window // LEAST_ANSWER), target.ceiling // MOST_MARGIN)
-    return with_(target, ceiling=target.ceiling - margin)
+    return max(int(branch.ledger.growth * rate), target.window // LEAST_ANSWER)
 
 
 def _since_call(branch: Branch, view: View, target: Target) -> int:

@@ -3,15 +3,16 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
 from clew.catalog.usage import Spent
-from clew.core.items import Digests
+from clew.core.items import Digests, Node
 from clew.core.view import View
 from clew.steps.chapters.model import Prompt, Reply
+from clew.steps.chapters.questions import shown
 from clew.testing.conversations import PICTURE, conversation
 from clew.testing.laws import check_laws
 from clew.testing.provider import Answer, Call, HeardRequest, StrictProvider
@@ -25,6 +26,7 @@ __all__ = [
     "HeardRequest",
     "ScriptedModel",
     "StrictProvider",
+    "asked_of",
     "check_laws",
     "check_store",
     "conversation",
@@ -73,11 +75,26 @@ class ScriptedModel:
 
 
 def write_chapter(prompt: Prompt) -> str:
-    """A script for a `ScriptedModel`: a chapter with a line on each of the newest items it is shown."""
-    if prompt.after:
-        shown = [node.item.text.splitlines()[0][:90] for node in prompt.after.nodes if node.item.text.strip()]
-    else:
-        shown = re.findall(r"^\w[^:\n]*: (.{20,90})", prompt.text, re.MULTILINE)
-    lines = [f"- It says: {text}" for text in shown[-LINES_WRITTEN:]] or ["- Nothing was said."]
-    full, short = "\n".join(lines), "\n".join(lines[: 1 + len(lines) // 4])
-    return f"<line>{lines[-1][2:]}</line>\n<short>\n{short}\n</short>\n<full>\n{full}\n</full>"
+    """A script for a `ScriptedModel`: of each part a chapter with a line on each of the newest items it is shown."""
+    found = []
+    for nodes, text in asked_of(prompt):
+        heads = [node.item.text.splitlines()[0][:90] for node in nodes if node.item.text.strip()]
+        heads = heads or re.findall(r"^\w[^:\n]*: (.{20,90})", text, re.MULTILINE)
+        lines = [f"- It says: {head}" for head in heads[-LINES_WRITTEN:]] or ["- Nothing was said."]
+        full, short = "\n".join(lines), "\n".join(lines[: 1 + len(lines) // 4])
+        found.append(f"<line>{lines[-1][2:]}</line>\n<short>\n{short}\n</short>\n<full>\n{full}\n</full>")
+    return "\n".join(found)
+
+
+def asked_of(prompt: Prompt) -> list[tuple[Sequence[Node], str]]:
+    """The parts that a model is asked to write of: what it has of them already, or the text that it is to read."""
+    if not prompt.after:
+        _, *several = re.split(r"(?m)^Part \d+:\n", prompt.text)
+        return [((), text) for text in several or [prompt.text]]
+    there, found = prompt.after.nodes, list[tuple[Sequence[Node], str]]()
+    begins = [" ".join(shown(node.item)[1].split()) for node in there]
+    for first, last in re.findall(r"that begins\n  (.*)\nup to the message that begins\n  (.*)\n", f"{prompt.text}\n"):
+        start = next((n for n, text in enumerate(begins) if text.startswith(first)), 0)
+        stop = next((n for n in range(len(there) - 1, start, -1) if begins[n].startswith(last)), start)
+        found.append((there[start : stop + 1], ""))
+    return found or [(there, "")]

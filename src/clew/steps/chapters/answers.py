@@ -74,6 +74,20 @@ def lengths(reply: Reply) -> Lengths:
     return Lengths(full, found.get("short", ""), found.get("line", ""))
 
 
+def parted(reply: Reply) -> list[Reply]:
+    """A reply as the several that it is: a length that was there before begins the next. Only the last was cut off."""
+    text, starts, seen = spoken(reply.text), [0], set[str]()
+    for tag in _TAG.finditer(text):
+        if not tag[0].startswith("</"):
+            if tag[1] in seen:
+                starts.append(tag.start())
+                seen.clear()
+            seen.add(tag[1])
+    ends = [*starts[1:], len(text)]
+    found = [reply._replace(text=text[start:stop]) for start, stop in zip(starts, ends, strict=True)]
+    return [*(one._replace(cut=False) for one in found[:-1]), found[-1]] if len(found) > 1 else [reply]
+
+
 def flaw(reply: Reply, source: int, size: int, asked: str, language: str, count: Callable[[str], int]) -> Flaw | None:
     """Why a reply is no chapter of a source of so many tokens, asked for in so many; None if it may be one."""
     text = spoken(reply.text)

@@ -21,7 +21,6 @@ from clew.steps.worklog.fold import ChapterStretch
 from clew.tokens.target import Target
 
 _LOGGER = logging.getLogger("clew")
-EARLY = 0.9  # of the size at which a compaction begins: what is said after that is in no chapter, and stays
 LEAST_UNREAD = 400  # tokens that nobody has written of: for less, no model is asked
 STRETCH_SHARE = 0.1  # of those: of a smaller stretch code tells, for each question reads all of a request again
 UNREAD_SHARE = 0.3  # of what will be folded: if most of it has been told, the rest can wait for the next time
@@ -35,6 +34,7 @@ class Wanted(NamedTuple):
     view: View  # of which it is a part
     asked: tuple[ChapterStretch, ...]
     window: int | None = None  # of the model, where it is the conversation's own
+    sent: int = 0  # tokens of a request that shows the view
 
 
 def wanted(view: View, target: Target, chapters: Sequence[Chapter], size: int) -> Wanted | None:
@@ -47,34 +47,17 @@ def wanted(view: View, target: Target, chapters: Sequence[Chapter], size: int) -
     fresh = [one for one in fresh if one.tokens >= STRETCH_SHARE * unread]
     if not unread or unread < UNREAD_SHARE * (unread + known):
         return None
-    return Wanted(view, (*fresh, *(one for one in asked if one.told)))
+    return Wanted(view, (*(one for one in asked if one.told), *fresh))
 
 
 async def written_of(author: Author, want: Wanted, focus: str = "", after: View | None = None) -> Written:
     """What an author writes of all that is wanted."""
-    before = [block for block, _ in blocks(want.view).values()]
+    anew = {node.id for one in want.asked for node in one.shown}
+    before = [block for at, (block, _) in blocks(want.view).items() if want.view.nodes[at].id not in anew]
+    told = frozenset(line.strip() for block in before for line in block.texts[block.level].splitlines())
     titles = [block.texts[-1] for block in before]
-    told = {line.strip() for block in before for line in block.texts[block.level].splitlines()}
-    found = list[Written]()
-    for asked in want.asked:
-        if asked.told:  # which stands in view already
-            found.append(await author.write(asked, ReaderKnows(frame=want.view.frame, window=want.window), focus))
-            continue
-        new = [chapter.texts for one in found for chapter in one.chapters]
-        lines = told.union(line.strip() for texts in new for line in texts[0].splitlines())
-        told_of = (*titles, *(texts[-1] for texts in new))
-        known = ReaderKnows(told_of, frozenset(lines), want.view.frame, after, want.window)
-        found.append(await author.write(asked, known, focus))
-    costs = [one.cost for one in found]
-    return Written(
-        tuple(chapter for one in found for chapter in one.chapters),
-        tuple(chapter for one in found for chapter in one.unused),
-        author.name,
-        sum(one.spent for one in found),
-        None if None in costs else sum(cost or 0.0 for cost in costs),
-        tuple(line for one in found for line in one.left_out),
-        tuple(dict.fromkeys(fault for one in found for fault in one.faults)),
-    )
+    known = ReaderKnows(titles, told, want.view.frame, after, want.window, want.sent)
+    return await author.write(want.asked, known, focus)
 
 
 class ChapterLog(Protocol):

@@ -17,6 +17,7 @@ class ReaderKnows(NamedTuple):
     frame: Frame | None = None  # the system prompt and the tools of the conversation
     after: View | None = None  # a request that shows all of it and was just sent: its model has that in its cache
     window: int | None = None  # of the conversation's own model, where somebody knows it to be smaller
+    sent: int = 0  # tokens of that request, as this window is counted
 
 
 NOTHING_KNOWN = ReaderKnows()
@@ -40,5 +41,7 @@ class Author(Protocol):
     def refusal(self) -> str:
         """Why nobody may be asked now; empty if somebody may."""
 
-    async def write(self, asked: ChapterStretch, known: ReaderKnows = NOTHING_KNOWN, focus: str = "") -> Written:
-        """What came of asking for one stretch, with more of what somebody cares for."""
+    async def write(
+        self, asked: Sequence[ChapterStretch], known: ReaderKnows = NOTHING_KNOWN, focus: str = ""
+    ) -> Written:
+        """What came of asking once for all of these, with more of what somebody cares for."""

@@ -6,11 +6,11 @@ Whatever goes wrong, a turn goes on: what no model wrote of is told by code.
 import asyncio
 import re
 from collections import Counter as Tally
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING
+from dataclasses import replace as with_
+from typing import TYPE_CHECKING, NamedTuple
 
 from clew import catalog
 from clew.catalog.cost import cost
@@ -25,6 +25,7 @@ from clew.steps.chapters.allowance import Allowance
 from clew.steps.chapters.author import NOTHING_KNOWN, ReaderKnows
 from clew.steps.chapters.language import language_of
 from clew.steps.chapters.model import Model, Prompt, Reply
+from clew.steps.worklog.blocks import chosen
 from clew.steps.worklog.fold import ChapterStretch
 from clew.steps.worklog.writing import summary
 from clew.tokens import Counter, counter_for
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
 SIZE = 4_000  # tokens of a chapter, at most
 SECONDS = 120.0  # for one answer
 ANSWER = 3  # times the size that an answer may take: three lengths, and thoughts
-LEAST_ANSWER = 2  # the same, where the model has in its cache what it is to read, and its window is nearly full
+LEAST_ANSWER = 2  # the same, where its window is nearly full
+LEAST_SHARE = 1 / 2  # of the size that a chapter is to have, where its window leaves less for it
+SHARES_TOLD = 1, 1 / 2, 1 / 4, 0  # of what is told anew, where its window leaves less for that
 SLACK = 0.9  # of the window: our count may not be the model's own
 LEAST_ROOM_TO_ASK = 500  # tokens of room without which there is no use in asking
 AUTH = 2  # strikes for a key that is not taken: it will not be the next time
@@ -75,47 +78,32 @@ class ByModel:
         """Why the model may not be asked now."""
         return self.allowance.refusal(0, 0, 0)
 
-    async def write(self, asked: ChapterStretch, known: ReaderKnows = NOTHING_KNOWN, focus: str = "") -> Written:
-        """Chapters of a stretch: one, or several if it is longer than the model's window."""
+    async def write(
+        self, asked: Sequence[ChapterStretch], known: ReaderKnows = NOTHING_KNOWN, focus: str = ""
+    ) -> Written:
+        """Chapters of all of these, from one question; from several where they are longer than the model's window."""
         work = _Work(self, asked, known, focus)
-        window = min(self.model.window, known.window or self.model.window)
-        left = SLACK * window - work.counter.text(work.question(asked.size))
-        room = int(left / (1 + ANSWER * asked.size / max(1, asked.tokens)))  # its answer has to fit beside each part
-        if asked.told and asked.tokens < room:
-            await work.ask(questions.Chunk(asked.nodes, "\n\n".join(asked.told), asked.tokens))
-        elif known.after is not None and self._may_follow(known.after, asked, window):
-            await work.ask_after(known.after, self.left(known.after, asked, window))
-        elif room < LEAST_ROOM_TO_ASK or asked.told:
-            work.faults.append("window too small")
-        else:
-            chunks = list(questions.chunks(asked.nodes, room, work.counter.text))
-            for n, chunk in enumerate(chunks, 1):
-                if self.progress:
-                    self.progress(n, len(chunks))
-                await work.ask(chunk)
+        await work.ask()
         return work.written()
 
-    def _may_follow(self, after: View, asked: ChapterStretch, window: int) -> bool:
-        """Whether the request can be gone on with: the model has it in its cache, and in it most that is to be read."""
-        if not self.follows or after.frame.model != self.model.name:
-            return False
-        lacking = Meter(counter_for(self.model.name)).nodes(_lacking(asked.nodes, after)).tokens
-        return 2 * lacking <= asked.tokens and self.left(after, asked, window) >= LEAST_ANSWER * asked.size
 
-    def left(self, after: View, asked: ChapterStretch, window: int) -> int:
-        """Tokens that an answer may take which follows a request."""
-        meter = Meter(counter_for(self.model.name))
-        whole = meter.frame(after.frame).plus(meter.nodes([*after.nodes, *_lacking(asked.nodes, after)])).tokens
-        return min(ANSWER * asked.size, int(SLACK * window) - whole)
+class Reading(NamedTuple):
+    """What a reply tells of one part."""
+
+    chapter: Chapter  # without texts, if it is none
+    left_out: "tuple[LeftOut, ...]"
+    wrong: str
 
 
 class _Work:
-    """The questions about one stretch."""
+    """What is asked, once if it can be."""
 
-    def __init__(self, author: ByModel, asked: ChapterStretch, known: ReaderKnows, focus: str) -> None:
-        self.author, self.asked, self.known, self.focus = author, asked, known, focus
+    def __init__(self, author: ByModel, asked: Sequence[ChapterStretch], known: ReaderKnows, focus: str) -> None:
+        # A prompt of somebody's own says nothing of a record that is there already.
+        self.parts = [one for one in asked if not (one.told and author.prompt)]
+        self.author, self.known, self.focus = author, known, focus
         self.counter: Counter = counter_for(author.model.name)
-        self.language = language_of("\n".join(n.item.text for n in asked.nodes if voice_of(n.item) == "user"))
+        self.language = language_of("\n".join(n.item.text for n in self._nodes() if voice_of(n.item) == "user"))
         self.chapters: list[Chapter] = []
         self.unused: list[Chapter] = []
         self.left_out: list[LeftOut] = []
@@ -123,30 +111,86 @@ class _Work:
         self.calls = self.tokens = self.spent = 0
         self.cost: float | None = 0.0
 
-    def question(self, size: int) -> str:
-        """What is asked, before any items."""
+    def _nodes(self) -> Iterator[Node]:
+        return (node for one in self.parts for node in one.nodes)
+
+    async def ask(self) -> None:
+        """Go on from a request that was just sent, if that shows most of it; else have all of it read."""
+        if not await self._followed() and not await self._read_at_once():
+            await self._read_in_chunks([one for one in self.parts if not one.told])
+
+    async def _followed(self) -> bool:
+        """Whether the request can be gone on with: the model has it in its cache, and in it most that is to be read."""
+        author, after = self.author, self.known.after
+        if after is None or not author.follows or after.frame.model != author.model.name:
+            return False
+        meter, there = Meter(counter_for(author.model.name)), {n.id for n in after.nodes}
+        new = [one for one in self.parts if not one.told]
+        lacking = [n for one in new for n in one.nodes if n.id not in there]
+        if 2 * meter.nodes(lacking).tokens > sum(one.tokens for one in new):
+            return False
+        sent = self.known.sent or meter.frame(after.frame).plus(meter.nodes(after.nodes)).tokens
+        sent += meter.nodes(lacking).tokens
+        for longer in (self._longer(after), []):  # without it the record is told anew as it stands in view
+            left = int(SLACK * self._window()) - sent - self.counter.text("\n\n".join(longer))
+            if parts := _sized(self.parts, left):
+                text = questions.following(parts, lacking, longer) + self.question(parts, follows=True)
+                left = min(left, ANSWER * sum(one.size for one in parts))
+                await self._asked(Prompt(text, left, after=after), parts, text, sent)
+                return True
+        return False
+
+    def _longer(self, after: View) -> list[str]:
+        """What is to be told anew and has fewer words in view."""
+        made = {n.id: n.item.text for n in after.nodes if n.item.kind == "summary"}
+        told = {line.strip() for text in made.values() for line in text.splitlines()}
+        pairs = [pair for one in self.parts for pair in zip(one.told, one.shown, strict=False)]
+        texts = [text for text, node in pairs if node.id in made]
+        return [text for text in texts if any(line.strip() not in told for line in text.splitlines()[1:])]
+
+    async def _read_at_once(self) -> bool:
+        """Whether all fits into one question; of a record that is told anew the lines that tell most, if need be."""
+        for share in SHARES_TOLD:
+            some = [_told_by(one, share) for one in self.parts if share or not one.told]
+            text, asked = questions.reading(some), self.question(some)
+            read = self.counter.text(text)
+            left = int(SLACK * self._window()) - self.counter.text(asked) - read
+            if parts := _sized(some, left):
+                asked, size = self.question(parts), sum(one.size for one in parts)
+                await self._asked(Prompt(text, min(left, ANSWER * size), asked), parts, asked, read)
+                return True
+        return False
+
+    async def _read_in_chunks(self, parts: Sequence[ChapterStretch]) -> None:
+        """As many questions as it takes."""
+        tokens, size = (max(1, sum(some)) for some in zip(*((one.tokens, one.size) for one in parts), strict=True))
+        left = SLACK * self._window() - self.counter.text(self.question(parts[:1]))
+        room = int(left / (1 + ANSWER * size / tokens))  # its answer has to fit beside each of them
+        if room < LEAST_ROOM_TO_ASK:
+            self.faults.append("window too small")
+            return
+        chunks = [chunk for one in parts for chunk in questions.chunks(one.nodes, room, self.counter.text)]
+        for n, chunk in enumerate(chunks, 1):
+            if self.author.progress:
+                self.author.progress(n, len(chunks))
+            part = ChapterStretch(chunk.nodes, chunk.tokens, max(1, size * chunk.tokens // max(tokens, chunk.tokens)))
+            asked = self.question([part])
+            await self._asked(Prompt(chunk.text, ANSWER * part.size, asked), [part], asked, chunk.tokens)
+
+    def _window(self) -> int:
+        return min(self.author.model.window, self.known.window or self.author.model.window)
+
+    def question(self, parts: Sequence[ChapterStretch], follows: bool = False) -> str:
+        """What is asked, before any items; where it follows a request, the record is there to be read."""
         language = self.language or "the language that the person writes in"
         prompt = self.author.prompt or questions.instruction("chapter")
-        titles = (*self.known.titles, *(chapter.texts[-1] for chapter in self.chapters))
-        parts = questions.filled(prompt, language, size, titles, self.author.instructions, self.focus)
-        return f"{parts}\n\n{questions.instruction('earlier')}" if self.asked.told else parts
+        titles = () if follows else (*self.known.titles, *(chapter.texts[-1] for chapter in self.chapters))
+        size = sum(one.size for one in parts)
+        asked = questions.filled(prompt, language, size, titles, self.author.instructions, self.focus)
+        more = "" if self.author.prompt else questions.several(parts)
+        return f"{asked}\n\n{more}" if more else asked
 
-    async def ask(self, chunk: questions.Chunk) -> None:
-        """Have a chunk read."""
-        size = max(1, self.asked.size * chunk.tokens // max(1, self.asked.tokens, chunk.tokens))
-        system = self.question(size)
-        await self._asked(Prompt(chunk.text, ANSWER * size, system), chunk.nodes, size, system, chunk.tokens)
-
-    async def ask_after(self, after: View, left: int) -> None:
-        """Have read what was just sent, in an answer of so many tokens at most."""
-        lacking = _lacking(self.asked.nodes, after)
-        there = [n for n in self.asked.nodes if n not in lacking]
-        text = questions.following(there, lacking) + self.question(self.asked.size)
-        prompt = Prompt(text, left, after=after)
-        sent = sum(self.counter.item(n.item) for n in after.nodes)
-        await self._asked(prompt, self.asked.nodes, self.asked.size, text, sent)
-
-    async def _asked(self, prompt: Prompt, nodes: Sequence[Node], size: int, asked: str, read: int) -> None:
+    async def _asked(self, prompt: Prompt, parts: Sequence[ChapterStretch], asked: str, read: int) -> None:
         allowance = self.author.allowance
         tokens = read + self.counter.text(asked)
         if fault := allowance.refusal(self.calls, self.tokens, tokens):
@@ -155,65 +199,75 @@ class _Work:
             return
         allowance.begin(tokens)
         self.calls, self.tokens = self.calls + 1, self.tokens + tokens
-        if fault := await self._answered(prompt, nodes, size, asked):
-            self.faults.append(fault)
-            allowance.fail(AUTH if fault == "auth" else 1)
-            if fault == "busy":
-                allowance.pause()
-        else:
+        known = len(self.chapters)
+        faults = await self._answered(prompt, parts, asked)
+        self.faults += faults
+        if len(self.chapters) > known:
             allowance.succeed()
+        else:
+            allowance.fail(AUTH if "auth" in faults else 1)
+            if "busy" in faults:
+                allowance.pause()
 
-    async def _answered(self, prompt: Prompt, nodes: Sequence[Node], size: int, asked: str) -> str:
-        """Ask, and take the answer if it is a chapter; what went wrong, if anything."""
+    async def _answered(self, prompt: Prompt, parts: Sequence[ChapterStretch], asked: str) -> list[str]:
+        """Ask, and take what is a chapter of the answer; what went wrong, if anything."""
         try:
             async with asyncio.timeout(self.author.seconds):
                 reply = await self.author.model(prompt)
         except TimeoutError:
-            return "timeout"
+            return ["timeout"]
         except ModelError as error:
-            return error.fault
+            return [error.fault]
         except Exception as error:  # a model is anybody's code, and a chapter is never worth a turn
-            return type(error).__name__
+            return [type(error).__name__]
         spent, price = self._pay(reply)
         try:  # in a thread: it may be long
-            read = partial(self._read, reply, nodes, size, asked, prompt.after is not None)
-            wrong, chapter, left_out = await asyncio.to_thread(read)
+            found = await asyncio.to_thread(self._read_all, reply, parts, asked, prompt.after is not None)
         except Exception as error:  # whatever a model writes, a chapter is never worth a turn
-            return type(error).__name__
-        self.left_out += left_out
-        if chapter is not None:
-            self.chapters.append(_paid(chapter, spent, price))
-        elif spent:
-            ids = tuple(n.id for n in nodes)
-            self.unused.append(Chapter(ids, (), self.author.name, (), asked, reply.text, spent, price))
-        return wrong
+            return [type(error).__name__]
+        for n, (chapter, left_out, _) in enumerate(found):
+            share = spent // len(found) + (spent % len(found) if n == 0 else 0)
+            paid = with_(chapter, spent=share, cost=None if price is None else price / len(found))
+            if chapter.texts:
+                self.chapters.append(paid)
+            elif spent:
+                self.unused.append(paid)
+            self.left_out += left_out
+        return [wrong for _, _, wrong in found if wrong]
 
-    def _read(
-        self, reply: Reply, nodes: Sequence[Node], size: int, asked: str, follows: bool
-    ) -> tuple[str, Chapter | None, "tuple[LeftOut, ...]"]:
-        """What is wrong with a reply, or the chapter that it is."""
-        source = self.asked.tokens if self.asked.told else sum(self.counter.item(n.item) for n in nodes)
-        if wrong := answers.flaw(reply, source, size, asked, self.language, self.counter.text):
-            return wrong, None, ()
+    def _read_all(self, reply: Reply, parts: Sequence[ChapterStretch], asked: str, follows: bool) -> list[Reading]:
+        """What a reply tells of each part; one text about several stands where most of it is from."""
+        replies = answers.parted(reply) if len(parts) > 1 else [reply]
+        if len(replies) == 1:
+            parts = [max(parts, key=lambda one: (not one.told, one.tokens))]
+        shown = [*self._nodes(), *(self.known.after.nodes if follows and self.known.after else ())]
+        return [self._read(one, part, asked, shown) for part, one in zip(parts, replies, strict=False)]
+
+    def _read(self, reply: Reply, part: ChapterStretch, asked: str, shown: Sequence[Node]) -> Reading:
+        """The chapter that a reply is, the lines of it that do not stand, and what is wrong, if it is none."""
+        ids, nodes = tuple(n.id for n in part.nodes), part.nodes
+        unused = Chapter(ids, (), self.author.name, (), asked, reply.text)
+        source = part.tokens if part.told else sum(self.counter.item(n.item) for n in nodes)
+        if wrong := answers.flaw(reply, source, part.size, asked, self.language, self.counter.text):
+            return Reading(unused, (), wrong)
         # Not sooner: to compile what it looks for takes a tenth of a second, and most processes ask no model.
         from clew.steps.chapters.vouch import Vouching
 
-        own = {n.id for n in nodes}
-        around = [n for n in self.known.after.nodes if n.id not in own] if follows and self.known.after else []
+        own = {*ids}
+        around = [n for n in shown if n.id not in own]
         vouching = Vouching(nodes, "\n".join((frame_text(self.known.frame), *self.known.titles)), around)
         found = [vouching.vouch(text) for text in answers.lengths(reply).without(self.known.told).texts]
         full = found[0]
         left_out = tuple(full.left_out)
         if is_invented(full):
-            return "invented", None, left_out
-        if not self.asked.told and is_vague(full.text, nodes):
-            return "vague", None, left_out
+            return Reading(unused, left_out, "invented")
+        if not part.told and is_vague(full.text, nodes):
+            return Reading(unused, left_out, "vague")
         kept = [one for one in found if one.text.strip()]
         if not kept:
-            return "nothing to believe", None, left_out
+            return Reading(unused, left_out, "nothing to believe")
         texts, findings = tuple(one.text for one in kept), tuple("\n".join(one.findings) for one in kept)
-        ids = tuple(n.id for n in nodes)
-        return "", Chapter(ids, texts, self.author.name, findings, asked, reply.text), left_out
+        return Reading(with_(unused, texts=texts, findings=findings), left_out, "")
 
     def _pay(self, reply: Reply) -> tuple[int, float | None]:
         spent, prices = reply.spent.input + reply.spent.output, catalog.lookup(self.author.model.name).prices
@@ -228,16 +282,16 @@ class _Work:
         return Written(*told, tuple(self.left_out), tuple(self.faults))
 
 
-def _paid(chapter: Chapter, spent: int, price: float | None) -> Chapter:
-    return Chapter(
-        chapter.ids, chapter.texts, chapter.author, chapter.findings, chapter.asked, chapter.answer, spent, price
-    )
+def _sized(parts: Sequence[ChapterStretch], left: int) -> list[ChapterStretch]:
+    """The parts, each as long as an answer in so many tokens may tell it; none, if that is less than half."""
+    share = left / (LEAST_ANSWER * max(1, sum(one.size for one in parts)))
+    return [one._replace(size=int(min(1.0, share) * one.size)) for one in parts] if share >= LEAST_SHARE else []
 
 
-def _lacking(nodes: Sequence[Node], after: View) -> list[Node]:
-    """What a request does not show as it was said."""
-    shown = {n.id for n in after.nodes}
-    return [n for n in nodes if n.id not in shown]
+def _told_by(part: ChapterStretch, share: float) -> ChapterStretch:
+    """A part whose blocks are told by such a share of their lines."""
+    told = tuple(chosen(text, share) for text in part.told) if share < 1 else part.told
+    return part._replace(told=told)
 
 
 def is_invented(vouched: "Vouched") -> bool:

@@ -9,6 +9,7 @@ from clew.core.cuts import groups
 from clew.core.items import Item, Node
 from clew.facts.sheets import voice_of
 from clew.steps.lines import amount
+from clew.steps.worklog.fold import ChapterStretch
 
 TITLES = 30  # earlier chapters whose titles a model is shown
 WORDS = 0.7  # of a token
@@ -48,11 +49,38 @@ def filled(
     return "\n\n".join(parts)
 
 
-def following(nodes: Sequence[Node], shortened: Sequence[Node] = ()) -> str:
-    """What leads to the prompt where a model has the nodes before it, but for some that it has shortened."""
+def several(parts: Sequence[ChapterStretch]) -> str:
+    """How to answer for more than one part, and which of them the record has already."""
+    found = []
+    if len(parts) > 1:
+        sizes = "; ".join(f"part {n}: at most {int(WORDS * one.size):,} words" for n, one in enumerate(parts, 1))
+        found.append(instruction("parts").replace("{parts}", f"{len(parts)}").replace("{sizes}", sizes))
+    for n, one in enumerate(parts, 1):
+        if one.told:
+            which = f"Part {n}" if len(parts) > 1 else "What you are shown this time"
+            found.append(instruction("earlier").replace("{which}", which))
+    return "\n\n".join(found)
+
+
+def following(parts: Sequence[ChapterStretch], lacking: Sequence[Node] = (), longer: Sequence[str] = ()) -> str:
+    """What leads to the prompt where a model has the parts before it, but for what is shorter there than it was."""
+    some = [_reaches(one.shown or [n for n in one.nodes if n not in lacking]) for one in parts]
+    listed = some[0] if len(some) == 1 else "".join(f"\n{n}. {one}" for n, one in enumerate(some, 1))
+    which = "a part" if len(some) == 1 else f"{len(some)} parts"
+    begin = instruction("after").replace("{which}", which).replace("{parts}", listed)
+    shortened = "\n\n".join([*longer, *([lines(lacking)] if lacking else ())])
+    return f"{begin}Shortened there, and here as it was:\n\n{shortened}\n\n" if shortened else begin
+
+
+def _reaches(nodes: Sequence[Node]) -> str:
     first, last = (" ".join(shown(node.item)[1].split())[:FIRST_WORDS] for node in (nodes[0], nodes[-1]))
-    begin = instruction("after").replace("{first}", first).replace("{last}", last)
-    return f"{begin}Shortened there, and here as it was:\n\n{_lines(shortened)}\n\n" if shortened else begin
+    return f"from the message that begins\n  {first}\nup to the message that begins\n  {last}"
+
+
+def reading(parts: Sequence[ChapterStretch]) -> str:
+    """All of these, for a model that has nothing of them."""
+    texts = ["\n\n".join(one.told) if one.told else lines(one.nodes) for one in parts]
+    return texts[0] if len(texts) == 1 else "\n\n".join(f"Part {n}:\n{text}" for n, text in enumerate(texts, 1))
 
 
 def chunks(nodes: Sequence[Node], room: int, count: Callable[[str], int]) -> Iterator[Chunk]:
@@ -82,13 +110,13 @@ def _text(nodes: Sequence[Node], room: int, count: Callable[[str], int]) -> str:
     """Nodes as text; such as are larger than the room, without the middle of each."""
     most = max((len(node.item.text) for node in nodes), default=0)
     while True:
-        text = _lines(nodes, most)
+        text = lines(nodes, most)
         if count(text) < room or most < FIRST_WORDS:
             return text
         most //= 2
 
 
-def _lines(nodes: Sequence[Node], most: int = sys.maxsize) -> str:
+def lines(nodes: Sequence[Node], most: int = sys.maxsize) -> str:
     """Nodes as text, of each at most so many characters."""
     return "\n".join(f"{head}: {_inside(_ends(body, most))}" for head, body in (shown(n.item) for n in nodes))
 

@@ -27,7 +27,6 @@ class WithChapters:
         folds = any("coverage" in edit.evidence for edit in after.edits[len(view.edits) :])
         if not folds or not (want := await off_loop(view, lambda: wanted(view, target, (), self.author.size))):
             return after
-        want = want._replace(asked=tuple(one for one in want.asked if not one.told))
         written = await written_of(self.author, want, self.focus)
         if self.told:
             self.told(written)

@@ -40,6 +40,7 @@ class ChapterStretch(NamedTuple):
     tokens: int  # of what is to be read
     size: int
     told: tuple[str, ...] = ()  # blocks of the log that stand for them, to be told anew as one
+    shown: tuple[Node, ...] = ()  # the same as they stand in view
 
 
 class LogFold:
@@ -91,8 +92,8 @@ class LogFold:
         return more if self._after(more).within(self.goal) else swaps
 
     def coming(self, most: int) -> list[ChapterStretch]:
-        """The stretches that would be folded, by the first guess, and of which no chapter was written; each with the
-        tokens for one, at most so many."""
+        """The stretches that would be folded, by the first guess, and of which no chapter was written; before them the
+        blocks that would be told anew. Each with the tokens for one, at most so many."""
         target, now = self.history.target, self.size.tokens
         soon = max(now, int(DEEPER * target.threshold)) + int(GROWTH * target.room)
         self.size = self.size._replace(tokens=soon)
@@ -106,9 +107,10 @@ class LogFold:
         for run in runs([group for group in self.free[:extent] if group not in self.history.chapters]):
             tokens = self.history.tokens_of(run)
             size = min(int(RATIO * tokens), int(MARGIN * room * tokens / max(1, gone)))
-            found.append(ChapterStretch(tuple(self.view.originals(*run)), tokens, max(LEAST_CHAPTER, size)))
+            size = max(size, LEAST_CHAPTER, int(LEAST_RATIO * tokens))
+            found.append(ChapterStretch(tuple(self.view.originals(*run)), tokens, size))
         new = sum(one.size for one in found)
-        return [*found, *self._to_tell_anew(self._old_room(new, self._at_length(self.history.log)))]
+        return [*self._to_tell_anew(self._old_room(new, self._at_length(self.history.log))), *found]
 
     def _at_length(self, log: Blocks) -> int:
         """Tokens of blocks, each at its greatest length."""
@@ -129,11 +131,13 @@ class LogFold:
             if (start, stop) in history.anew or not any(block.author for block in some.values()):
                 continue
             some = shorter(self.meter, some, history.target.room // 2)
-            nodes = tuple(self.view.nodes[start:stop])
-            told = tuple(self._said(node, some.get((at, at + 1))) for at, node in enumerate(nodes, start))
+            shown = tuple(self.view.nodes[start:stop])
+            told = tuple(self._said(node, some.get((at, at + 1))) for at, node in enumerate(shown, start))
             tokens = self.meter.counter.text("\n".join(told))
             now = sum(self.meter.item(self.log[at].item()).tokens for at in self.log if start <= at[0] < stop)
-            yield ChapterStretch(nodes, tokens, max(LEAST_CHAPTER, now, int(MARGIN * room)), told)
+            size = max(LEAST_CHAPTER, min(max(now, int(MARGIN * room)), int(MARGIN * tokens)))
+            nodes = tuple(self.view.originals(start, stop))
+            yield ChapterStretch(nodes, tokens, size, told, shown)
 
     @staticmethod
     def _said(node: Node, block: Block | None) -> str:
