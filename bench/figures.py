@@ -8,7 +8,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
-    ROOT / "docs" / "operations.md",
+    ROOT / "docs" / "stores.md",
     ROOT / "docs" / "batch.md",
     ROOT / "docs" / "audit.md",
     ROOT / "docs" / "configuration.md",

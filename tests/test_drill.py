@@ -44,7 +44,7 @@ class Client:
 
 
 async def back_up(place: str, copy: Path, programs: Path | None) -> None:
-    """As docs/operations.md says."""
+    """As docs/stores.md says."""
     if is_url(place):
         await command(programs, "pg_dump", "--format=custom", f"--file={copy}", place)
         return
