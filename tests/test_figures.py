@@ -20,15 +20,15 @@ TOLD: dict[str, set[str]] = {
     "docs/audit.md": {"77 %", "9.8 %", "0.2 %", "1.9 %", "100 %", "2.5 GB"},
     "docs/batch.md": {"512 MB"},
     "docs/benchmarks.md": {"30 seconds", "45 seconds", "75 %"},
-    "docs/concepts.md": {"70 %", "20 %", "50 %"},
     "docs/configuration.md": {"80%", "75%", "15 s"},
     "docs/design.md": {"32 MB"},
-    "docs/faq.md": {"70 %", "20 %", "50 %"},
+    "docs/quickstart.md": {"70 %", "20 %", "50 %"},
     "docs/frameworks.md": {"16 kB"},
     "docs/models.md": {"16 MB", "128 MB"},
     "docs/plugins.md": {"20 seconds"},
     "docs/sessions.md": {"512 MB"},
     "docs/stores.md": {"30 seconds", "1 GB", "2 %"},
+    "docs/troubleshooting.md": {"70 %", "20 %", "50 %"},
     "docs/summaries.md": {"5 %", "85 %", "15 seconds"},
 }
 

@@ -37,7 +37,7 @@ print("fine")
 def test_the_page_on_errors_and_the_tree_have_them_all() -> None:
     known = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
     assert known <= set(clew.__all__)
-    page = (Path(__file__).parents[1] / "docs" / "errors.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[1] / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
     listed = {"ClewError", *re.findall(r"^\| (?:⤷ )?`(\w+)`", page, re.MULTILINE)}
     drawn = set(re.findall(r"^[│ ]*[├└]── (\w+)", errors.__doc__ or "", re.MULTILINE))
     assert listed == {"ClewError"} | drawn == known | {BrokenOff.__name__}
