@@ -13,7 +13,7 @@ import pytest
 
 from clew.core.items import Digests, Frame, Item, Node, Opening
 from clew.tokens import Counter, Plain, Vocabulary, counter_for, vocabulary_for
-from clew.tokens.bundled import _LONGEST, _RUN, _ordinary, bundled
+from clew.tokens.bundled import _LONGEST, _RUN, Bundled, _ordinary
 from clew.tokens.media import dimensions
 from clew.tokens.meter import Meter
 
@@ -515,4 +515,4 @@ def test_a_long_text_has_as_many_tokens_in_parts_as_in_one(name: str) -> None:
     plain = [f"line {n} of the file: {n * n} ms\n" for n in range(12_000)]
     for text in ("".join(odd), "".join(plain), "no line ends " * 20_000):
         whole = len(splintr.Tokenizer.from_pretrained(name).encode_ordinary(text))
-        assert bundled(name, exact=True).count(text) == whole
+        assert Bundled(name, exact=True).count(text) == whole
