@@ -187,7 +187,7 @@ class _Work:
         titles = () if follows else (*self.known.titles, *(chapter.texts[-1] for chapter in self.chapters))
         size = sum(one.size for one in parts)
         asked = questions.filled(prompt, language, size, titles, self.author.instructions, self.focus)
-        more = "" if self.author.prompt else questions.several(parts)
+        more = "" if self.author.prompt else questions.several(parts, language)
         return f"{asked}\n\n{more}" if more else asked
 
     async def _asked(self, prompt: Prompt, parts: Sequence[ChapterStretch], asked: str, read: int) -> None:
