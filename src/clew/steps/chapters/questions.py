@@ -52,7 +52,7 @@ def filled(
 
 def length(size: float, language: str) -> str:
     """So many tokens as a model can count them."""
-    return f"{int(size):,} characters" if language in UNSPACED else f"{int(WORDS * size):,} words"
+    return f"{round(size):,} characters" if language in UNSPACED else f"{round(WORDS * size):,} words"
 
 
 def several(parts: Sequence[ChapterStretch], language: str) -> str:
