@@ -316,7 +316,8 @@ async def test_several_parts_are_one_question_and_one_answer(follows: bool) -> N
     written = await write(model).write(parts, known)
     (prompt,) = model.prompts
     assert bool(prompt.after) is follows
-    assert "part 1 in full at most 45 words, in short 15 words; part 2 in full at most 45" in prompt.system + prompt.text
+    sizes = "part 1 in full at most 45 words, in short 15 words; part 2 in full at most 45"
+    assert sizes in prompt.system + prompt.text
     assert [chapter.ids for chapter in written.chapters] == [tuple(n.id for n in part.nodes) for part in parts]
     assert all(chapter.texts[0].startswith("The person asked") for chapter in written.chapters)
     assert sum(chapter.spent for chapter in written.chapters) == written.spent > 0
