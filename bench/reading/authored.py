@@ -29,7 +29,7 @@ FILES = "files:"
 WRITER = "claude-sonnet-4-5"  # by whose vocabulary sizes are counted, where it is people who write
 PATIENT = 10.0**6  # seconds: nothing is told by code because somebody was slow
 LOOK = 0.5  # seconds between two looks for an answer
-LOWER, TRIES = 0.98, 6  # of the size that would be right, and times that it is tried
+NEAR, LOWER, TRIES = 0.95, 0.98, 6  # of the size that would be right, and times that it is tried
 
 
 class ByFiles:
@@ -59,7 +59,8 @@ async def at_once(case: Case, model: Model) -> str:
     meter, tokens = Meter(counter_for(WRITER)), case.size // 3
     for _ in range(TRIES):  # by code alone first: when a model is asked, the size in tokens is known
         target = Target.of(bounds(tokens, said.frame, [n.item for n in said.nodes], meter), meter).around(said.frame)
-        if (have := len(left(await default()(repair(said), target)))) <= case.size:
+        have = len(left(await default()(repair(said), target)))
+        if NEAR * case.size <= have <= case.size:
             break
         tokens = int(LOWER * tokens * case.size / have)
     return left(await WithChapters(ByModel(model, seconds=PATIENT), default())(repair(said), target))
