@@ -46,6 +46,7 @@ def main() -> int:
     asked.add_argument(
         "--part", type=int, metavar="N", help="with --author: in a window of one Nth of the conversation"
     )
+    asked.add_argument("--only", default="", metavar="WORDS", help="cases whose name has one of these; with commas")
     asked.add_argument("--methods", help="separated by commas; default: all that are installed")
     asked.add_argument("--graders", type=int, metavar="N", help="default: one for each case")
     asked.add_argument("--seed", type=int, help="of who reads what, and of the order for graders; default: a new one")
@@ -81,6 +82,7 @@ def run(given: argparse.Namespace) -> int:
 def make_sheets(given: argparse.Namespace, folder: Path, alone: bool) -> list[Path]:
     """The sheets of the readers."""
     cases = [*shipped(), *(in_folder(given.data) if given.data else ())]
+    cases = [case for case in cases if any(word in case.name for word in given.only.split(","))]
     seed = secrets.randbelow(10**6) if given.seed is None else given.seed
     wanted = given.methods.split(",") if given.methods else None
     if given.author:

@@ -74,13 +74,14 @@ def left(view: View) -> str:
 async def in_window(case: Case, model: Model, part: int) -> str:
     """What the last request of all has, where the window is one part of so many of the conversation."""
     said, counter = view_of(case.messages), counter_for(WRITER)
-    window = counter.frame(said.frame) + sum(counter.item(n.item) for n in said.nodes)
+    window = (counter.frame(said.frame) + sum(counter.item(n.item) for n in said.nodes)) // part
+    messages = without_frame(case.messages, 2 * window)
     author = ByModel(model, seconds=PATIENT)
-    engine = Engine(SQLite(":memory:"), Budget(window=window // part), Settings(author=author, patience=PATIENT))
+    engine = Engine(SQLite(":memory:"), Budget(window=window), Settings(author=author, patience=PATIENT))
     found: Messages = ()
-    calls = [n for n, message in enumerate(case.messages) if n and message["role"] == "assistant"]
-    for stop in (*calls, len(case.messages)):
-        asked = {"model": WRITER, "messages": [*case.messages[:stop]]}
+    calls = [n for n, message in enumerate(messages) if n and message["role"] == "assistant"]
+    for stop in (*calls, len(messages)):
+        asked = {"model": WRITER, "messages": [*messages[:stop]]}
         made = await engine.prepare(Request(asked, session=case.name))
         found = body(made)["messages"]
     await engine.close(store=True)
