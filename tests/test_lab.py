@@ -124,13 +124,18 @@ def archive(tmp_path: Path) -> Path:
 
 def test_the_command_tells_what_each_way_costs_and_what_to_set(archive: Path, tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in archive.iterdir()}
-    given = "lab", archive, "--window", "40000", "--processes", "1", "--try", "0.4,0.1"
+    page = tmp_path / "lab.html"
+    given = "lab", archive, "--window", "40000", "--processes", "1", "--try", "0.4,0.1", "--html", page
     done = invoke([*map(str, given)], env={"CLEW_STORE": str(tmp_path / "clew.db")})
     assert done.exit_code == 0, done.output
     for told in ("everything sent", "as it was", "client compacting", "clew, 0.4 to 0.1", "bad.jsonl", "in all"):
         assert told in done.stdout
     assert "would have been best" in done.stdout
-    assert "billing" not in done.stdout, "nothing of what was said"
+    text = page.read_text()
+    assert "clew, 0.4 to 0.1" in text
+    assert "billing" not in text, "nothing of what was said"
+    assert "content=\"default-src 'none'; style-src 'sha256-" in text
+    assert not [word for word in ("http:", "https:", "//", "url(", "@import", "<script") if word in text]
     assert before == {path: path.read_bytes() for path in archive.iterdir()}
     assert not (tmp_path / "clew.db").exists()
 

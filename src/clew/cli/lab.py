@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clew.cli.app import AsJson, app, configured, echo_json
+from clew.cli.app import AsJson, app, configured, echo_json, printable
 from clew.cli.auditing import DAY
 from clew.cli.batch import bar
 from clew.config.places import here
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 TRIED = (0.5, 0.2), (0.8, 0.2), (0.9, 0.2), (0.7, 0.1)  # of the room: high and low, beside what is set
 
 
-@app.command(epilog="Example: clew lab · clew lab --client claude · clew lab ~/archive --try 0.6,0.2")
+@app.command(epilog="Example: clew lab · clew lab --client claude --html lab.html · clew lab ~/archive --try 0.6,0.2")
 def lab(
     paths: Annotated[
         list[Path] | None,
@@ -39,6 +39,7 @@ def lab(
     since: Annotated[
         float | None, typer.Option(metavar="DAYS", min=0, help="Only files that changed in the last DAYS.")
     ] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write one HTML page, figures only.")] = None,
     processes: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Processes to work with, if not one for each core.")
     ] = None,
@@ -52,12 +53,17 @@ def lab(
     from rich.console import Console
 
     from clew.screens.lab import lab as show
+    from clew.screens.lab_page import page
 
     report = _report(_places(paths or [], client, since), _ways(tries or []), window, model, processes)
+    if html is not None:
+        html.write_text(page(report), encoding="utf-8")
     if as_json:
         echo_json(report.as_json())
         return
     show(Console(highlight=False), report)
+    if html is not None:
+        typer.echo(printable(f"page: {html}"), err=True)
 
 
 def _ways(tries: Sequence[str]) -> "tuple[LabWay, ...]":

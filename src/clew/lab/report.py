@@ -3,11 +3,11 @@
 The shape of the JSON is stable: keys are added, none is renamed or taken away while `version` stays the same.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from clew.lab.act import AS_IT_WAS, LabWay
+from clew.lab.act import AS_IT_WAS, EVERYTHING, LabWay
 
 VERSION = 1
 LabRecord = Mapping[str, Any]
@@ -113,3 +113,17 @@ class LabReport:
             "commands": self.commands(),
             "each": list(self.records),
         }
+
+
+def most_saved(report: LabReport, name: str, most: int) -> list[LabRecord]:
+    """The sessions in which a way made the largest difference to how they were."""
+    priced: Iterable[LabRecord] = (record for record in report.records if record["priced"] and name in record["ways"])
+
+    def saved(record: LabRecord) -> float:
+        ways = record["ways"]
+        return abs(float(ways[AS_IT_WAS]["dollars"] - ways[name]["dollars"]))
+
+    return sorted(priced, key=saved, reverse=True)[:most]
+
+
+__all__ = ["AS_IT_WAS", "EVERYTHING", "LabReport", "WayTotals", "most_saved"]
