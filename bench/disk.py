@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 
 import clew
 from clew import SQLite
+from clew.tokens import counter_for
 from filling import BATCH, SCOPE, Message, Session, fill
 from session import show
 
@@ -83,7 +84,7 @@ def sizes(path: Path) -> dict[str, int]:
 
 async def tokens(path: Path) -> int:
     """Tokens of all that was said, each body once, by our own count."""
-    counter, count = clew.counter_for(MODEL), 0
+    counter, count = counter_for(MODEL), 0
     store = SQLite(path)
     for branch in await store.branches(SCOPE):
         said = (await store.load(SCOPE, branch.id)).said

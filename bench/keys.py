@@ -26,7 +26,8 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from clew import Addition, Engine, SQLite
+from clew import Engine, SQLite
+from clew.engine.append import Addition
 from clew.testing.provider import Answer, StrictProvider
 
 ALPHABET = "".join(map(chr, range(0x4E00, 0x4F00)))  # each of them is drawn once, and by nothing else

@@ -25,7 +25,8 @@ from typing import Any, TypeVar
 
 import orjson
 
-from clew import Addition, Budget, Engine, Request, SQLite
+from clew import Budget, Engine, Request, SQLite
+from clew.engine.append import Addition
 from clew.engine.recall import everywhere
 from filling import LONG, SCOPE, SYSTEM, Message, fill, name_of, turns, turns_of
 from session import show

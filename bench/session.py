@@ -26,7 +26,10 @@ from typing import Any
 
 import orjson
 
-from clew import Budget, Engine, Meter, Request, SQLite, View, body, counter_for
+from clew import Budget, Engine, Request, SQLite, body
+from clew.core.view import View
+from clew.tokens import counter_for
+from clew.tokens.meter import Meter
 from clew.wire import check, decode
 
 Message = dict[str, Any]

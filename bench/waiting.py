@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from clew import Budget, Engine, Request, SQLite, View, body
+from clew import Budget, Engine, Request, SQLite, body
+from clew.core.view import View
 from clew.engine.settings import Settings
 from clew.steps import summarizing
 from clew.steps.chapters.allowance import Allowance, CallLimits

@@ -11,6 +11,7 @@ from mkdocs.structure.files import File, Files
 from typer.main import get_command
 
 import clew
+import clew.errors
 from clew.cli import app
 
 ROOT = Path(__file__).parents[1]
@@ -91,10 +92,10 @@ def _text(help: str) -> str:
 
 def names() -> str:
     """Every public name, with what its docstring says."""
-    errors = {
-        name for name in clew.__all__ if isinstance(kind := getattr(clew, name), type) and issubclass(kind, Exception)
-    }
+    errors = [
+        name for name, kind in vars(clew.errors).items() if isinstance(kind, type) and issubclass(kind, Exception)
+    ]
     told = ["# Python reference", "", "All names that `import clew` gives, from their docstrings.", ""]
-    told += [f"::: clew.{name}\n" for name in clew.__all__ if name not in errors]
-    told += [f"## {ERRORS}\n", *(f"::: clew.{name}\n" for name in sorted(errors))]
+    told += [f"::: clew.{name}\n" for name in clew.__all__]
+    told += [f"## {ERRORS}\n", *(f"::: clew.errors.{name}\n" for name in sorted(errors))]
     return "\n".join(told)

@@ -10,7 +10,7 @@ from dataclasses import replace as with_
 from typing import NamedTuple
 
 import clew
-from clew import View
+from clew.core.view import View
 from owning import Speaker
 from tagging import FORMATS, SYSTEM, TAG, Body, Calls, Message, Results, Text, history, tags, words_of, written
 

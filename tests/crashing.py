@@ -21,7 +21,10 @@ from importlib import import_module
 from itertools import chain
 from typing import Any
 
-from clew import Addition, Budget, Engine, NotFound, OverBudget, Request, SQLite, View, open_store
+from clew import Budget, Engine, Request, SQLite, open_store
+from clew.core.view import View
+from clew.engine.append import Addition
+from clew.errors import NotFound, OverBudget
 from clew.testing import conversation
 from remembering import SCOPE, Host, Outcome, digest, look
 

@@ -10,7 +10,8 @@ import sys
 from dataclasses import dataclass, field
 from functools import partial
 
-from clew import Addition, Budget, Engine, events, open_store
+from clew import Budget, Engine, events, open_store
+from clew.engine.append import Addition
 from clew.engine.settings import Settings
 from crashing import Say, hear, warm_up
 from remembering import SCOPE, digest

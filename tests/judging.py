@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 
 import clew
 from acting import Client
-from clew import Engine, View, wire
+from clew import Engine, wire
+from clew.core.view import View
 from clew.errors import NotFound
 from clew.store.protocol import Store
 from clew.wire import check

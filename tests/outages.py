@@ -15,7 +15,8 @@ import time
 from contextlib import suppress
 
 import postgres
-from clew import Budget, Engine, StoreError, open_store
+from clew import Budget, Engine, open_store
+from clew.errors import StoreError
 from crashing import (
     LINES,
     SPAN,

@@ -9,7 +9,8 @@ from random import Random
 from typing import Literal
 
 import clew
-from clew import Budget, Engine, Request, View, open_store
+from clew import Budget, Engine, Request, open_store
+from clew.core.view import View
 from clew.errors import NotFound
 from tagging import NAMED, NAMES, Body, Calls, Message, Results, Text, foreign, written
 

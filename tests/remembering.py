@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-from clew import Engine, View, body
+from clew import Engine, body
 from clew.core import rawjson
+from clew.core.view import View
 from clew.store.sql import SQLStore
 from clew.store.trace import Trace
 

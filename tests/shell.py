@@ -12,10 +12,11 @@ from typing import Any
 from typer.main import get_command
 from typer.testing import CliRunner, Result
 
-from clew import Engine, Request, SQLite, counter_for, run
+from clew import Engine, Request, SQLite, run
 from clew import body as sent
 from clew.cli import app
 from clew.compression import bounds
+from clew.tokens import counter_for
 from clew.tokens.meter import Meter
 from clew.wire import decode
 

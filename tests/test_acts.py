@@ -18,14 +18,16 @@ from textual.widgets import OptionList
 
 import clew
 from chatting import chatting, places
-from clew import Budget, ClewError, Engine, Request, Sessions, SQLite, View
+from clew import Budget, Engine, Request, Sessions, SQLite
 from clew.agent.control import ContextController
 from clew.chat.choosing import Choosing
 from clew.chat.reading import ReadingScreen
 from clew.chat.transcript import TranscriptView
 from clew.config import assembled
 from clew.config import engine as config_engine
+from clew.core.view import View
 from clew.engine.settings import Settings
+from clew.errors import ClewError
 from clew.mcp.answers import Answers
 from clew.mcp.reach import Reach
 from clew.page.acting import ACTS, Subject

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from clew import Budget, Conflict, Engine, Request, Sessions, body
+from clew import Budget, Engine, Request, Sessions, body
 from clew.engine.settings import Settings
+from clew.errors import Conflict
 from clew.sessions.export_agent import tell
 from clew.sessions.import_agent import adopt
 from clew.sessions.transcripts import (

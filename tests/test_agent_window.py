@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from chatting import chatting, report
-from clew import Engine, ModelError, Request, SQLite
+from clew import Engine, Request, SQLite
 from clew.agent import Agent, AgentEvent, Answered
 from clew.agent.control import ContextController
 from clew.agent.tools import Permissions, Toolbox
 from clew.core.items import Frame
 from clew.engine.settings import Settings
 from clew.engine.windows import PROBED
+from clew.errors import ModelError
 from clew.llm.streaming import speaker
 from clew.store.protocol import Store
 from clew.testing.provider import Answer, StrictProvider

@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
-from clew import Addition, BadRequest, Budget, Busy, Engine, Origin, Request, Sessions, SQLite, body
+from clew import Budget, Engine, Request, Sessions, SQLite, body
 from clew.agent.control import ContextController
+from clew.engine.append import Addition
 from clew.engine.settings import Settings
+from clew.errors import BadRequest, Busy
 from clew.steps.handoff import BEGUN
 from clew.steps.threshold import threshold
 from clew.store.protocol import Store
+from clew.store.records import Origin
 from clew.tokens.target import Target
 from clew.wire.rules.check import check
 from test_sessions import message

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from clew import SQLite, StoreError
+from clew import SQLite
+from clew.errors import StoreError
 from clew.store import patience
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="locks of descriptions are Linux's")

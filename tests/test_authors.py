@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from clew import Item, ModelError, Reply
-from clew.core.items import Digests
+from clew.core.items import Digests, Item
 from clew.core.view import View
+from clew.errors import ModelError
 from clew.facts.chapters import Chapter
 from clew.steps.chapters import questions
 from clew.steps.chapters.allowance import Allowance, CallLimits
@@ -17,6 +17,7 @@ from clew.steps.chapters.answers import FLAWS, flaw, lengths, parted
 from clew.steps.chapters.author import ReaderKnows
 from clew.steps.chapters.by_model import ByModel, is_vague
 from clew.steps.chapters.language import language_of
+from clew.steps.chapters.model import Reply
 from clew.steps.worklog.fold import ChapterStretch
 from clew.testing import ScriptedModel, asked_of, view_of, write_chapter
 

@@ -9,7 +9,7 @@ import pytest
 
 import clew
 from archiving import SHARED, Deadly, make, results, serially, small
-from clew import BadRequest, Busy, Engine, Request, open_store
+from clew import Engine, Request, open_store
 from clew.batch import BatchCompress, BatchSearch, begin, finish
 from clew.batch.folder import BatchFolder
 from clew.batch.raw import RawConversation, conversations
@@ -17,6 +17,7 @@ from clew.batch.records import records
 from clew.batch.sources import archive, from_line, tasks
 from clew.batch.sources import as_line as line_of
 from clew.batch.work import ProgressNote, work
+from clew.errors import BadRequest, Busy
 from clew.sessions.export_log import export
 from clew.testing import conversation
 from shell import invoke

@@ -19,10 +19,11 @@ from benchmark.planting import plant
 from benchmark.plot import picture
 from benchmark.shipped import needed
 from benchmark.suite import Plan, goal_of, parts, verdict
-from clew import compress, counter_for
+from clew import compress
 from clew.errors import NotFound
 from clew.screens.demo import sample
 from clew.testing.conversations import conversation
+from clew.tokens import counter_for
 from clew.tokens.meter import Meter
 from clew.wire import check, decode
 

@@ -17,7 +17,8 @@ from random import Random
 import pytest
 
 import clew
-from clew import Budget, Engine, SQLite, View
+from clew import Budget, Engine, SQLite
+from clew.core.view import View
 from clew.steps.expand import ALL, MOST_TOKENS, ROOM_SHARE
 from clew.tokens.target import Target
 from clew.wire import check

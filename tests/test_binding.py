@@ -17,8 +17,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from amounts import cases
-from clew import Budget, Engine, Request, SQLite, View, body, compress
+from clew import Budget, Engine, Request, SQLite, body, compress
 from clew.agent.control import ContextController
+from clew.core.view import View
 from clew.engine.settings import Settings
 from clew.errors import NotFound, OverBudget
 from clew.steps import PRESETS

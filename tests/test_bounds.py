@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from clew import ModelError, Prompt
+from clew.errors import ModelError
 from clew.llm.anthropic import AnthropicModel
 from clew.llm.openai import OpenAIModel
 from clew.llm.remote import Remote
@@ -18,6 +18,7 @@ from clew.llm.streaming import Spoken
 from clew.llm.streaming.anthropic import AnthropicSpeaker
 from clew.llm.streaming.openai import ChatSpeaker
 from clew.llm.streaming.remote import RemoteSpeaker
+from clew.steps.chapters.model import Prompt
 from clew.wire.streams.events import Events, data_of
 
 LARGEST = 1_000_000

@@ -12,13 +12,15 @@ import pytest
 import clew
 from amounts import combined
 from benchmark.methods import view_of
-from clew import Budget, Engine, ModelError, Prompt, Reply, Request, SQLite, config, events
+from clew import Budget, Engine, Request, SQLite, config, events
 from clew.catalog.cost import cost
 from clew.catalog.usage import Spent
 from clew.compression import bounds
 from clew.config import wiring
+from clew.core.items import Edit
 from clew.core.view import View
 from clew.engine.settings import Settings
+from clew.errors import BadConfig, ModelError, NotFound
 from clew.facts.chapters import Chapter, Written
 from clew.sessions.export_log import export
 from clew.sessions.import_log import take_in
@@ -27,6 +29,7 @@ from clew.steps import PRESETS
 from clew.steps.chapters.allowance import Allowance, CallLimits
 from clew.steps.chapters.author import NOTHING_KNOWN, ReaderKnows
 from clew.steps.chapters.by_model import ByModel
+from clew.steps.chapters.model import Prompt, Reply
 from clew.steps.chapters.questions import instruction
 from clew.steps.chapters.with_chapters import WithChapters
 from clew.steps.worklog.blocks import ADDED, Block, blocks
@@ -97,7 +100,7 @@ class Session:
         return [e for e in self.heard if isinstance(e, kind)]
 
 
-def folds(view: View) -> list[clew.Edit]:
+def folds(view: View) -> list[Edit]:
     return [e for e in view.edits if "coverage" in e.evidence]
 
 
@@ -323,7 +326,7 @@ async def test_compact_now_with_a_focus() -> None:
     kept = [*clew.body(short)["messages"], *run.messages[25:27]]
     again = await run.engine.prepare(Request({"model": "gpt-4o", "messages": kept}))
     assert again.branch == short.branch, "a host may keep what it got"
-    with pytest.raises(clew.NotFound, match="newest view"):
+    with pytest.raises(NotFound, match="newest view"):
         await run.engine.compact(view)
     cold = Engine(run.store, BUDGET, Settings(step=run.engine.settings.step))
     assert clew.body(await cold.prepare(Request({"model": "gpt-4o", "messages": run.messages[:25]}))) == clew.body(
@@ -466,7 +469,7 @@ def test_a_configured_model_writes_the_chapters(tmp_path: Path) -> None:
     assert author.allowance.limits.calls == 3
     assert config.engine(found, SQLite(":memory:")).settings.compaction == "shadow"
     (tmp_path / "prompt.md").unlink()
-    with pytest.raises(clew.BadConfig, match=r"prompt\.md cannot be read"):
+    with pytest.raises(BadConfig, match=r"prompt\.md cannot be read"):
         wiring.author(found)
 
 

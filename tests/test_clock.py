@@ -8,8 +8,9 @@ from datetime import UTC
 import psycopg
 import pytest
 
-from clew import Addition, Budget, Engine, Request, Sessions, open_store
+from clew import Budget, Engine, Request, Sessions, open_store
 from clew.core.times import universal
+from clew.engine.append import Addition
 from clew.screens.lines import moment
 from clew.store.places import is_url
 from clew.store.sql import SQLStore

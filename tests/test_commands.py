@@ -17,13 +17,16 @@ from typing import Any
 import pytest
 from typer.main import get_group
 
-from clew import Addition, Budget, Engine, Origin, Request, Sessions, SQLite, View, body
+from clew import Budget, Engine, Request, Sessions, SQLite, body
 from clew.cli import app
 from clew.cli.serving import everything_to, upstreams
 from clew.config import load
+from clew.core.view import View
+from clew.engine.append import Addition
 from clew.errors import TooLarge
 from clew.gateway.upstreams import Upstreams
 from clew.sessions.transcripts.packed import data_of
+from clew.store.records import Origin
 from clew.tokens.target import Target
 from clew.wire import decode
 from clew.wire.formats import FORMATS

@@ -9,8 +9,10 @@ import pytest
 
 import clew
 import clew.wire
-from clew import BadRequest, NotFound
+from clew.errors import BadRequest, NotFound
 from clew.testing import conversation
+from clew.tokens import counter_for
+from clew.tokens.meter import Meter
 from conftest import conversations
 
 
@@ -25,7 +27,7 @@ def test_messages_come_back_smaller_in_their_own_format(format: str) -> None:
     before = copy.deepcopy(given)
     result = clew.compress(given, model="gpt-4o", target_tokens=2_000)
     assert given == before
-    system = clew.Meter(clew.counter_for("gpt-4o")).frame(clew.wire.decode({"messages": given}, format)[0]).tokens
+    system = Meter(counter_for("gpt-4o")).frame(clew.wire.decode({"messages": given}, format)[0]).tokens
     assert result.tokens_after <= 2_000 + system < result.tokens_before, "the target is for the history"
     assert result.tokens_saved == result.tokens_before - result.tokens_after
     assert result.edits

@@ -28,7 +28,9 @@ from bodies_bedrock import BEDROCK, BEDROCK_BAD, BEDROCK_ODD
 from bodies_gemini import GEMINI, GEMINI_BAD, GEMINI_ODD
 from bodies_responses import RESPONSES, RESPONSES_ODD
 from bodies_responses import judge as judge_responses
-from clew import BadRequest, Item, wire
+from clew import wire
+from clew.core.items import Item
+from clew.errors import BadRequest
 from clew.testing import conversation
 from clew.wire.convert import convert, convert_frame, convert_item, convert_items
 from conftest import conversations

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from amounts import cases
-from clew import Budget, ClewError, Conflict, Engine, NotFound, Request, SQLite, StoreError
+from clew import Budget, Engine, Request, SQLite
 from clew.engine.append import Addition
+from clew.errors import ClewError, Conflict, NotFound, StoreError
 from clew.sessions.export_log import export
 from made_once import copied
 from test_exports import busy

@@ -20,9 +20,10 @@ from benchmark.judging import Need, shown
 from benchmark.methods import view_of
 from benchmark.peers import Child, Peer
 from benchmark.planting import plant
-from clew import Budget, counter_for
+from clew import Budget
 from clew.catalog.usage import Spent
 from clew.core.view import View
+from clew.tokens import counter_for
 from clew.tokens.meter import Meter
 from clew.tokens.target import Target
 from clew.wire import encode

@@ -13,14 +13,18 @@ from hypothesis import strategies as st
 import clew
 import clew.store
 from amounts import cases
-from clew import Budget, Conflict, Engine, Item, Pipeline, Request, SQLite, View, events, wire
+from clew import Budget, Engine, Request, SQLite, events, wire
 from clew.core.bridge import begin
-from clew.core.view import Swap
+from clew.core.items import Digests, Item
+from clew.core.view import Swap, View
 from clew.engine.append import Addition
 from clew.engine.settings import Settings
+from clew.errors import Ambiguous, BadRequest, Conflict, NotFound, OverBudget
 from clew.steps import default
+from clew.steps.protocol import Pipeline
 from clew.store.sql import SQLStore
 from clew.testing import check_laws, conversation, view_of
+from clew.tokens import Counter, Plain
 from clew.tokens.target import Target
 from clew.wire import check
 from conftest import conversations
@@ -199,15 +203,15 @@ async def test_recall_takes_short_ids_and_tells_what_is_wrong(store: SQLStore) -
     assert await engine.recall("default", short) == await engine.recall("default", stand_in.id)
     assert await engine.recall("default", short, branch=view.branch) == await engine.recall("default", short)
     for bad, says in (("zz", "is not an id"), ("", "is not an id"), ("f" * 32, "no item has the id")):
-        with pytest.raises(clew.NotFound, match=says):
+        with pytest.raises(NotFound, match=says):
             await engine.recall("default", bad)
     ids = [place.id for place in (await store.load("default", view.branch)).said]
     assert len(ids) > 16  # so that two of them begin alike, whatever the store's secret
     crowded = max("0123456789abcdef", key=[id[0] for id in ids].count)
-    with pytest.raises(clew.Ambiguous, match=r"matches \d+ ids; give more of it"):
+    with pytest.raises(Ambiguous, match=r"matches \d+ ids; give more of it"):
         await engine.recall("default", crowded)
     other = await engine.prepare(Request(conversation(8, 1), session="other"))
-    with pytest.raises(clew.NotFound):
+    with pytest.raises(NotFound):
         await engine.recall("default", short, branch=other.branch)
 
 
@@ -224,7 +228,7 @@ async def test_search_finds_what_was_folded_on_this_branch_only(store: SQLStore)
 
 
 async def test_a_tokenizer_of_ones_own_counts(store: SQLStore) -> None:
-    by_word = clew.Counter(clew.Plain("words", lambda text: len(text.split())))
+    by_word = Counter(Plain("words", lambda text: len(text.split())))
     view = await Engine(store, Budget(window=3_000), Settings(counter=by_word)).prepare(Request(conversation(1, 2)))
     [call] = await store.calls("default", view.branch)
     assert call.exact is False
@@ -261,7 +265,7 @@ async def test_a_conflict_is_an_error_not_a_loss(store: SQLStore) -> None:
 
 
 def test_an_items_digest_ignores_where_the_item_stands() -> None:
-    digests = clew.Digests()
+    digests = Digests()
     item = Item("text", "user", "hi")
     first, second = digests.chain([item, item])
     assert first.content == second.content
@@ -299,7 +303,7 @@ async def test_a_failed_turn_is_an_event(store: SQLStore) -> None:
     engine = Engine(store, Budget(window=100, reserve=0), Settings(listeners=[heard.append]))
     body = conversation(3, 2)
     body["messages"][0]["content"] = "a long prompt " * 100
-    with pytest.raises(clew.OverBudget):
+    with pytest.raises(OverBudget):
         await engine.prepare(Request(body))
     assert [e.error for e in heard if isinstance(e, events.Failed)] == ["OverBudget"]
 
@@ -326,7 +330,7 @@ async def test_a_variant_differs_in_what_is_said_and_leaves_the_engine_alone(sto
         store,
     )
     assert engine.variant().settings.step is nothing
-    with pytest.raises(clew.BadRequest, match="secrets: cannot be changed after the engine is created"):
+    with pytest.raises(BadRequest, match="secrets: cannot be changed after the engine is created"):
         engine.settings = with_(engine.settings, secrets="off")
     key = "AKIAQ3EGRX7WLZ5TDH4K"
     view = await other.prepare(Request({"messages": [{"role": "user", "content": f"the key is {key}"}]}))
@@ -345,7 +349,7 @@ async def test_with_other_tools_nothing_is_expected_from_the_cache(store: SQLSto
 
 
 async def test_a_conversation_in_which_nothing_was_said_cannot_be_looked_at(store: SQLStore) -> None:
-    with pytest.raises(clew.NotFound, match="conversation work is empty: send a user message first"):
+    with pytest.raises(NotFound, match="conversation work is empty: send a user message first"):
         await Engine(store).open(Addition({"model": "gpt-4o", "messages": []}, "work"))
 
 

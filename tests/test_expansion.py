@@ -5,15 +5,16 @@ from typing import Any
 import pytest
 
 import clew
-from clew import Budget, Engine, Item, Meter, Request, SQLite, View
-from clew.core.items import Opening
-from clew.core.view import fold, originals
+from clew import Budget, Engine, Request, SQLite
+from clew.core.items import Item, Opening
+from clew.core.view import View, fold, originals
 from clew.engine.settings import Settings
 from clew.steps.expand import question, recalled, room
 from clew.testing import view_of
 from clew.text.answers import answers
 from clew.text.search import Index, texts
 from clew.tokens import counter_for
+from clew.tokens.meter import Meter
 from clew.tokens.target import Target
 from clew.wire import check
 

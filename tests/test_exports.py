@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
-from clew import Addition, BadRequest, Budget, Conflict, Engine, Origin, Request, Sessions, SQLite, body
+from clew import Budget, Engine, Request, Sessions, SQLite, body
+from clew.engine.append import Addition
+from clew.errors import BadRequest, Conflict
 from clew.sessions.export_log import export
 from clew.sessions.import_log import take_in
 from clew.store.protocol import Store
+from clew.store.records import Origin
 from clew.store.sql import SQLStore
 from clew.testing import conversation
 from test_sessions import WINDOW, Run

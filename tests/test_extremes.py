@@ -8,8 +8,10 @@ import pytest
 
 import clew
 import clew.testing
-from clew import BadRequest, Budget, Engine, OverBudget, Request, View, wire
+from clew import Budget, Engine, Request, wire
+from clew.core.view import View
 from clew.engine.settings import Settings
+from clew.errors import BadRequest, OverBudget
 from clew.steps import PRESETS
 from clew.store.sql import SQLStore
 from clew.wire import check

@@ -3,7 +3,9 @@
 import pytest
 
 import clew
-from clew import BadRequest, Budget, Digests, Engine, Item, NotFound, Request
+from clew import Budget, Engine, Request
+from clew.core.items import Digests, Item
+from clew.errors import BadRequest, NotFound
 from clew.store.sql import SQLStore
 from clew.testing import conversation
 from clew.text.excerpts import excerpt, framed, matching

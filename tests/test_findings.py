@@ -4,7 +4,8 @@ import asyncio
 import json
 from typing import Any
 
-from clew import Budget, Engine, Request, View, body, open_store
+from clew import Budget, Engine, Request, body, open_store
+from clew.core.view import View
 from clew.store.sql import SQLStore
 
 Body = dict[str, Any]

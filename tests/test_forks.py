@@ -8,11 +8,15 @@ from typing import Any
 import psycopg
 import pytest
 
-from clew import Addition, Budget, Engine, NotFound, Origin, Request, Sessions, SQLite, View, open_store
+from clew import Budget, Engine, Request, Sessions, SQLite, open_store
+from clew.core.view import View
+from clew.engine.append import Addition
+from clew.errors import NotFound
 from clew.sessions.export_log import export
 from clew.sessions.import_log import take_in
 from clew.store.places import is_url
 from clew.store.protocol import Store
+from clew.store.records import Origin
 from clew.store.sql import SQLStore
 from old_stores import LATER, LATER_ON_A_SERVER
 from test_sessions import Run, chain

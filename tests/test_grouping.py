@@ -19,8 +19,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amounts import cases
-from clew import Conflict, Engine, Request, SQLite, StoreError
+from clew import Engine, Request, SQLite
 from clew.core.items import Digests, Item
+from clew.errors import Conflict, StoreError
 from clew.store.alone import FileTurns
 from clew.store.records import Batch, Event, Said
 from clew.store.sqlite.database import SQLiteDatabase

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 import pytest
 
 from amounts import MANY, combined
-from clew import Budget, Engine, Item, Meter, Prompt, Request, SQLite
-from clew.core.items import Digests
+from clew import Budget, Engine, Request, SQLite
+from clew.core.items import Digests, Item
 from clew.core.view import View
 from clew.engine.settings import Settings
 from clew.facts.sheets import voice_of
 from clew.steps import PRESETS, ClearResults, repair
 from clew.steps.chapters.by_model import ByModel
+from clew.steps.chapters.model import Prompt
 from clew.steps.chapters.vouch import Vouching
 from clew.steps.chapters.with_chapters import WithChapters
 from clew.steps.worklog.blocks import BY_TOOLS, NOT_FOUND
@@ -24,6 +25,7 @@ from clew.testing import ScriptedModel, view_of
 from clew.text.excerpts import framed
 from clew.text.framing import neutral
 from clew.tokens import counter_for
+from clew.tokens.meter import Meter
 from clew.tokens.target import Target
 from clew.wire.convert import convert
 from hostile import ATTACKS, Attack, session

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from clew import Budget, Fallback, Meter, Pipeline, Step, When
+from clew import Budget
 from clew.adapters.middle import Middle
 from clew.core import rawjson
 from clew.core.items import Item
@@ -32,8 +32,10 @@ from clew.steps import (
 from clew.steps.chapters.allowance import Allowance, CallLimits
 from clew.steps.chapters.by_model import ByModel
 from clew.steps.chapters.with_chapters import WithChapters
+from clew.steps.protocol import Fallback, Pipeline, Step, When
 from clew.testing import ScriptedModel, check_laws, conversation, view_of, write_chapter
 from clew.tokens import counter_for
+from clew.tokens.meter import Meter
 from clew.tokens.target import Target
 from clew.wire import FORMATS, decode, encode
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from clew import Engine, Request, SQLite, StoreError
+from clew import Engine, Request, SQLite
+from clew.errors import StoreError
 from clew.store import restore
 from shell import invoke
 

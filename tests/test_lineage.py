@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from clew import Addition, BadRequest, Budget, Engine, Origin, Request, Sessions, SQLite
+from clew import Budget, Engine, Request, Sessions, SQLite
+from clew.engine.append import Addition
+from clew.errors import BadRequest
 from clew.store.protocol import Store
+from clew.store.records import Origin
 from clew.store.sql import SQLStore
 from test_sessions import WINDOW, Run, chain
 

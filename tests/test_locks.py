@@ -15,7 +15,8 @@ import pytest
 
 import clew
 from asking import request
-from clew import Engine, Request, SQLite, StoreError, open_store
+from clew import Engine, Request, SQLite, open_store
+from clew.errors import StoreError
 from clew.store import patience
 from clew.store.places import is_url
 from clew.store.sql import SQLStore

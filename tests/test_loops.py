@@ -6,8 +6,9 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from clew import Addition, Budget, Engine, Request, SQLite
+from clew import Budget, Engine, Request, SQLite
 from clew.core.bridge import Lock
+from clew.engine.append import Addition
 
 TURNS = 12
 

@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 from amounts import cases
-from clew import ClewError, Engine, Request, SQLite, StoreError
+from clew import Engine, Request, SQLite
 from clew.core.items import LOG, PINS, STANDS, Edit, Node
 from clew.core.view import fold
+from clew.errors import ClewError, StoreError
 from clew.sessions.import_log import take_in
 from clew.store.notes import unpack_note
 from clew.store.records import ABSENT

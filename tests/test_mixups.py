@@ -15,7 +15,8 @@ import pytest
 
 import clew
 from amounts import combined
-from clew import Budget, Engine, Request, View
+from clew import Budget, Engine, Request
+from clew.core.view import View
 from clew.store.sql import SQLStore
 from tagging import Body, Calls, Message, Results, Text, written
 

@@ -14,14 +14,14 @@ import anthropic
 import openai
 import pytest
 
-from clew import BadRequest, Model, ModelError, Prompt, Reply
 from clew.catalog import window
 from clew.catalog.usage import Spent
 from clew.core import rawjson
-from clew.errors import install_line
+from clew.errors import BadRequest, ModelError, install_line
 from clew.llm import named
 from clew.llm.anthropic import AnthropicModel
 from clew.llm.openai import OpenAIModel
+from clew.steps.chapters.model import Model, Prompt, Reply
 from clew.testing import Answer, Call, HeardRequest, StrictProvider, conversation, view_of
 from clew.wire import encode
 
@@ -383,7 +383,7 @@ def test_a_missing_package_is_named_with_its_extra(missing: str, text: str, extr
     code = f"""
 import sys
 sys.modules[{missing!r}] = None
-from clew import ClewError
+from clew.errors import ClewError
 from clew.llm import named
 assert not {{"openai", "anthropic"}} & sys.modules.keys() - {{{missing!r}}}
 try:

@@ -11,8 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from amounts import cases
-from clew import Budget, Engine, OverBudget, Request, body
+from clew import Budget, Engine, Request, body
 from clew.engine.settings import Settings
+from clew.errors import OverBudget
 from clew.steps import PRESETS
 from clew.store.sql import SQLStore
 from clew.testing import check_laws, conversation, view_of

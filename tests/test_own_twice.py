@@ -3,9 +3,10 @@
 import asyncio
 from pathlib import Path
 
-from clew import Budget, Engine, Prompt, Reply, Request, SQLite
+from clew import Budget, Engine, Request, SQLite
 from clew.engine.settings import Settings
 from clew.steps.chapters.by_model import ByModel
+from clew.steps.chapters.model import Prompt, Reply
 from clew.testing import ScriptedModel, write_chapter
 from test_chapters import session
 

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew import BadRequest, Budget, Engine, Request, StoreError, open_store
+from clew import Budget, Engine, Request, open_store
 from clew.core import rawjson
 from clew.core.items import Digests, Item
+from clew.errors import BadRequest, StoreError
 from clew.store.compressing import compress, decompress
 from clew.store.frames import inflated_frame
 from clew.store.notes import pack_note, unpack_note

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from clew import Budget, Engine, NotFound, OverBudget, Request, Sessions, body
+from clew import Budget, Engine, Request, Sessions, body
 from clew.agent import Agent, Answered
 from clew.agent.control import ContextController
 from clew.agent.tools import Permissions, Toolbox
 from clew.core.items import Item, Node
 from clew.core.view import View
 from clew.engine import pins
+from clew.errors import NotFound, OverBudget
 from clew.store.sql import SQLStore
 from clew.store.trace import Trace
 from clew.testing import view_of

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from clew import Budget, Engine, Request, SQLite, StoreError, config, open_store
-from clew.errors import NotFound, install_line
+from clew import Budget, Engine, Request, SQLite, config, open_store
+from clew.errors import NotFound, StoreError, install_line
 from clew.store.addresses import hidden
 from clew.store.places import Server, is_url
 from clew.store.sql import SQLStore

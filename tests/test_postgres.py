@@ -11,7 +11,8 @@ import psycopg
 import pytest
 
 import postgres
-from clew import Budget, Engine, ForeignFile, NewerFile, Request, StoreError, open_store
+from clew import Budget, Engine, Request, open_store
+from clew.errors import ForeignFile, NewerFile, StoreError
 from clew.store import patience
 from clew.store.postgres import Postgres
 from clew.store.postgres.database import translate

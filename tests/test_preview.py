@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from amounts import cases
-from clew import Budget, Engine, NotFound, Request, Sessions, SQLite, wire
+from clew import Budget, Engine, Request, Sessions, SQLite, wire
 from clew.engine.settings import Settings
+from clew.errors import NotFound
 from clew.steps.chapters.by_model import ByModel
 from clew.testing import ScriptedModel, conversation, write_chapter
 

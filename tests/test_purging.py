@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 
 import old_stores
 from amounts import cases
-from clew import Budget, Engine, NotFound, Request, open_store
+from clew import Budget, Engine, Request, open_store
 from clew.core.items import Node
 from clew.engine.engine import body
 from clew.engine.settings import Settings
-from clew.errors import Purged
+from clew.errors import NotFound, Purged
 from clew.facts.finding import classify
 from clew.store.notes import unpack_note
 from clew.store.packing import unpack

@@ -13,6 +13,7 @@ import clew
 from clew import Budget, Engine, Request
 from clew.agent.control import ContextController
 from clew.core.items import Digests
+from clew.core.view import View
 from clew.recognition.proof import Past, log_line
 from clew.store.notes import pack_note, unpack_note
 from clew.store.packing import unpack_item
@@ -79,23 +80,23 @@ def place_of(messages: Sequence[Message]) -> int:
     return next(at for at, message in enumerate(messages) if message["content"] == LONG)
 
 
-async def prepare(engine: Engine, messages: Sequence[Message]) -> clew.View:
+async def prepare(engine: Engine, messages: Sequence[Message]) -> View:
     return await engine.prepare(Request({"model": "gpt-4o", "messages": messages}, session="s"))
 
 
-async def turns(engine: Engine, messages: Sequence[Message]) -> clew.View:
+async def turns(engine: Engine, messages: Sequence[Message]) -> View:
     for end in range(1, len(messages) + 1):
         if messages[end - 1]["role"] != "assistant":
             view = await prepare(engine, messages[:end])
     return view
 
 
-def shows(view: clew.View) -> bool:
+def shows(view: View) -> bool:
     assert not check(clew.body(view), "openai_chat")
     return SECRET in str(clew.body(view))
 
 
-async def quoting(engine: Engine, who: str, by: str) -> tuple[list[Message], clew.View]:
+async def quoting(engine: Engine, who: str, by: str) -> tuple[list[Message], View]:
     """A conversation in which something out of view is quoted: since the user asks for it, or because it is pinned."""
     messages = talk(who)
     view = await turns(engine, messages)

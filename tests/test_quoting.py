@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from clew import Budget, Engine, Item, Meter, Request, SQLite
+from clew import Budget, Engine, Request, SQLite
 from clew.audit import audited
 from clew.clients.voices import typed
-from clew.core.items import Digests, Node
+from clew.core.items import Digests, Item, Node
 from clew.core.view import View
 from clew.engine.settings import Settings
 from clew.gateway.compacting import SUMMED_UP, told
@@ -32,6 +32,7 @@ from clew.text.excerpts import whole
 from clew.text.quoting import speaks_for_user
 from clew.text.search import Index, texts
 from clew.tokens import counter_for
+from clew.tokens.meter import Meter
 from clew.tokens.target import Target
 from clew.wire.convert import convert
 from voicing import ASKED, MARK, PRETENCES, WANTS, Pretence, as_users, conversation

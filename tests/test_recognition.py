@@ -10,7 +10,9 @@ from uuid import UUID
 import pytest
 
 import clew
-from clew import Budget, Engine, Request, View, wire
+from clew import Budget, Engine, Request, wire
+from clew.core.view import View
+from clew.errors import NotFound
 from clew.store.sql import SQLStore
 from clew.wire import check
 from clew.wire.convert import convert
@@ -310,9 +312,9 @@ async def test_another_scope_sees_nothing(store: SQLStore) -> None:
     other = await e.prepare(Request(grown(body), scope="bob"))
     assert other.branch != view.branch
     assert not {n.id for n in view.nodes} & {n.id for n in other.nodes}
-    with pytest.raises(clew.NotFound):
+    with pytest.raises(NotFound):
         await e.recall("bob", next(iter(folds(view))))
-    with pytest.raises(clew.NotFound):
+    with pytest.raises(NotFound):
         await store.load("bob", view.branch)
 
 

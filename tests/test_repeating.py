@@ -11,9 +11,12 @@ import pytest
 
 import clew
 from amounts import cases
-from clew import Budget, Engine, Item, Meter, Request, SQLite, counter_for
+from clew import Budget, Engine, Request, SQLite
 from clew.core import rawjson
+from clew.core.items import Item
 from clew.testing import conversation
+from clew.tokens import counter_for
+from clew.tokens.meter import Meter
 from made_clients.judging import ID, judged
 
 RECORDINGS = (("codex", 40_000), ("crush", 40_000), ("opencode-messages", 64_000))

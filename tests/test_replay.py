@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amounts import cases
-from clew import Budget, Engine, NotFound, OverBudget, Request, SQLite, View
+from clew import Budget, Engine, Request, SQLite
 from clew.core.items import Digests, Edit, Item, Node, Scope
+from clew.core.view import View
+from clew.errors import NotFound, OverBudget
 from clew.store.records import Batch, Began, Pin, Revert, Said
 from clew.store.trace import Trace, apply, bare
 from clew.wire.convert import convert

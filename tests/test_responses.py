@@ -31,10 +31,10 @@ from bodies_responses import (
     user,
     words,
 )
-from clew import BadRequest, Item
 from clew.core.cuts import cuts
-from clew.core.items import Digests, Frame, Opening
+from clew.core.items import Digests, Frame, Item, Opening
 from clew.core.view import View
+from clew.errors import BadRequest
 from clew.steps.repair import repair
 from clew.wire.formats.openai_responses import codec
 from clew.wire.formats.openai_responses.rules import RULES

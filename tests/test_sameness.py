@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 import clew
-from clew import Budget, Engine, Request, View
+from clew import Budget, Engine, Request
 from clew.core.align import Match, Patch
 from clew.core.items import Frame, Item
+from clew.core.view import View
 from clew.recognition.agents import same_agent
 from clew.recognition.client_edits import Change, contradicts, is_edit, is_mostly_kept
 from clew.recognition.proof import Past, taken

@@ -7,12 +7,15 @@ from typing import Any
 import pytest
 
 import clew
-from clew import Budget, Engine, Meter, Request, SQLite, View, counter_for, wire
+from clew import Budget, Engine, Request, SQLite, wire
 from clew.core.items import Frame
+from clew.core.view import View
 from clew.engine.settings import Settings
 from clew.engine.windows import SCOPES, ModelWindows
 from clew.screens.demo import sample
 from clew.store.records import Call
+from clew.tokens import counter_for
+from clew.tokens.meter import Meter
 
 HIDDEN = 346  # tokens a provider puts before every request, unseen
 UNKNOWN = "somebodys-new-model"  # its vocabulary is not known: counts are an estimate

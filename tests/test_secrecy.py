@@ -17,9 +17,10 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import clew
-from clew import Budget, Engine, Request, SecretFound, SQLite, events
+from clew import Budget, Engine, Request, SQLite, events
+from clew.engine.append import Addition
 from clew.engine.settings import Settings
-from clew.errors import ClewError
+from clew.errors import BadRequest, ClewError, OverBudget, SecretFound
 from clew.events.telemetry import Traces
 from clew.secrets.guard import Policy
 from clew.steps import PRESETS
@@ -218,7 +219,7 @@ async def test_long_secrets_are_folded_by_what_is_sent_of_them(store: SQLStore) 
 
 
 def test_an_unknown_policy_is_refused() -> None:
-    with pytest.raises(clew.BadRequest, match="off, keys, redact, refuse"):
+    with pytest.raises(BadRequest, match="off, keys, redact, refuse"):
         Engine(SQLite(":memory:"), settings=Settings(secrets="mask"))  # type: ignore[arg-type]
 
 
@@ -231,7 +232,7 @@ async def test_a_name_that_is_a_secret_is_refused_and_nothing_is_written(
     engine = Engine(store, settings=Settings(secrets=policy))
     body = talk(["fine"]) | ({"model": KEY} if what == "model" else {})
     names: dict[str, Any] = {what: KEY} if what != "model" else {}
-    addition = clew.Addition(body, **{"session": "one", **names})
+    addition = Addition(body, **{"session": "one", **names})
     for asked in (Request(body, **names), addition):
         with pytest.raises(
             SecretFound, match=f"the name of the {what} contains a secret .github token.*another name"
@@ -267,6 +268,6 @@ async def test_secrets_that_do_not_fit_are_refused_with_their_number(store: SQLS
     engine = Engine(store, Budget(window=4_000, reserve=500), Settings(secrets="redact", step=PRESETS["null"]()))
     words = b64encode(Random(1).randbytes(6_000)).decode()
     key = f"-----BEGIN RSA PRIVATE KEY-----\n{words}\n-----END RSA PRIVATE KEY-----"
-    with pytest.raises(clew.OverBudget, match=r"does not fit: [\d,]+ tokens of 3,500 \(") as raised:
+    with pytest.raises(OverBudget, match=r"does not fit: [\d,]+ tokens of 3,500 \(") as raised:
         await engine.prepare(Request(talk([key])))
     assert raised.value.needed > raised.value.limit

@@ -10,26 +10,15 @@ import psycopg
 import pytest
 
 from amounts import cases
-from clew import (
-    Addition,
-    Ambiguous,
-    BadRequest,
-    Budget,
-    Engine,
-    NotFound,
-    Origin,
-    OverBudget,
-    Request,
-    Sessions,
-    SQLite,
-    View,
-    body,
-)
+from clew import Budget, Engine, Request, Sessions, SQLite, body
 from clew.core.items import Edit, Item, Node, new_id
+from clew.core.view import View
+from clew.engine.append import Addition
+from clew.errors import Ambiguous, BadRequest, NotFound, OverBudget
 from clew.sessions.totals import totals
 from clew.store.places import is_url
 from clew.store.protocol import Store
-from clew.store.records import Batch, Session
+from clew.store.records import Batch, Origin, Session
 from clew.store.sql import SQLStore
 from clew.wire.rules.check import check
 

@@ -12,9 +12,9 @@ import anthropic
 import openai
 import pytest
 
-from clew import BadRequest, ModelError
 from clew.catalog.usage import spent
 from clew.core import rawjson
+from clew.errors import BadRequest, ModelError
 from clew.llm.remote import seconds_to_wait
 from clew.llm.streaming import BrokenOff, Called, Piece, Spoken, Text, Thought, speaker
 from clew.llm.streaming.anthropic import AnthropicSpeaker

@@ -7,17 +7,21 @@ from typing import Any
 import pytest
 
 from bodies import judge_anthropic, judge_openai
-from clew import BadRequest, Budget, Fallback, Meter, Pipeline, Size, View, When, body, wire
+from clew import Budget, body, wire
 from clew.core.items import Item
+from clew.core.limits import Size
+from clew.core.view import View
+from clew.errors import BadRequest
 from clew.steps import ClearReasoning, ClearResults, Cut, Dedupe, Offload, ShrinkCalls, Trim, default
 from clew.steps.calls import shrunk
 from clew.steps.chapters.model import Prompt
 from clew.steps.lines import preview
 from clew.steps.outcome import outcome
-from clew.steps.protocol import Step
+from clew.steps.protocol import Fallback, Pipeline, Step, When
 from clew.steps.shorten import arguments
 from clew.testing import PICTURE, ScriptedModel, check_laws, conversation, view_of
 from clew.tokens import counter_for
+from clew.tokens.meter import Meter
 from clew.tokens.target import Target
 from clew.wire import FORMATS, decode, encode
 from clew.wire.convert import convert

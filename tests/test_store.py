@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from clew import Budget, Engine, ForeignFile, NewerFile, Request, SQLite, StoreError, wire
+from clew import Budget, Engine, Request, SQLite, wire
+from clew.errors import ForeignFile, NewerFile, StoreError
 from clew.store.queries import statements
 from clew.store.sqlite.opening import APPLICATION, migrations
 from clew.testing import conversation

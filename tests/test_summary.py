@@ -9,14 +9,17 @@ from typing import Any
 import pytest
 
 import clew
-from clew import Budget, Engine, Item, Meter, Request, SQLite, counter_for
-from clew.core.items import Digests
+from clew import Budget, Engine, Request, SQLite
+from clew.core.items import Digests, Item
 from clew.core.view import View
 from clew.engine.settings import Settings
+from clew.errors import OverBudget
 from clew.steps import PRESETS, Summarize
 from clew.steps.worklog.writing import summary
 from clew.testing import view_of
 from clew.testing.provider.cache import Cache, prompt
+from clew.tokens import counter_for
+from clew.tokens.meter import Meter
 from clew.tokens.target import Target
 from clew.wire import check, decode
 from conftest import SAMPLE
@@ -262,7 +265,7 @@ async def test_the_null_preset_changes_nothing_and_says_what_does_not_fit() -> N
     engine = Engine(store, Budget(window=6_000, reserve=500), Settings(step=PRESETS["null"]()))
     fits = {"model": "gpt-4o", "messages": WORK}
     assert clew.body(await engine.prepare(Request(fits))) == fits
-    with pytest.raises(clew.OverBudget, match="does not fit"):
+    with pytest.raises(OverBudget, match="does not fit"):
         await engine.prepare(Request({"model": "gpt-4o", "messages": long_work(60)}))
     await store.close()
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import clew
 from amounts import cases
-from clew import Budget, Engine, Request, SQLite, View, wire
+from clew import Budget, Engine, Request, SQLite, wire
+from clew.core.view import View
 from clew.engine.settings import MEMORY, Settings
 from clew.testing import conversation
 from clew.wire import check

@@ -16,9 +16,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from clew import Budget, Engine, OverBudget, Request, events
+from clew import Budget, Engine, Request, events
 from clew.engine.settings import Settings
-from clew.errors import install_line
+from clew.errors import OverBudget, install_line
 from clew.events import Appended, Called, Edited, Event, Failed, JSONLines, Learned, Observed, Recalled, Secret
 from clew.events.telemetry import OPEN, SPAN_NOTES, Traces
 from clew.store.sql import SQLStore

@@ -10,8 +10,9 @@ from unicodedata import category
 
 import pytest
 
-from clew import Addition, Engine, SQLite
+from clew import Engine, SQLite
 from clew.core import rawjson
+from clew.engine.append import Addition
 from shell import Shell
 
 EVIL = "a\x1b[2Jb\x9b31mc\x07d\u202ee\u2066f\u200bg\x85h\u2028i\x7fj\U000e0041k\r\nnext\tline é 😀 \u200d"

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from clew import BadRequest, Budget, Engine, OverBudget, SecretFound, SQLite, run
+from clew import Budget, Engine, SQLite, run
 from clew.agent.control import ContextController
 from clew.core.items import Digests
+from clew.errors import BadRequest, OverBudget, SecretFound
 from clew.exchange.thread import Thread, best
 from clew.store.sql import SQLStore
 from clew.wire import decode

@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 
 from amounts import combined
-from clew import BadRequest, Budget, Engine, OverBudget, Request, SQLite, body, compress
+from clew import Budget, Engine, Request, SQLite, body, compress
 from clew.agent.control import ContextController
 from clew.config import load
 from clew.core.items import Frame
 from clew.engine.cue import Cue, spare
 from clew.engine.settings import Settings
+from clew.errors import BadRequest, OverBudget
 from clew.steps import PRESETS, Trim
 from clew.steps.handoff import BEGUN
 from clew.steps.threshold import OfWindow, of_window

@@ -14,9 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amounts import cases
-from clew import BadRequest, wire
+from clew import wire
 from clew.clients.voices import is_program_made
 from clew.core.items import Item
+from clew.errors import BadRequest
 from clew.sessions.transcripts import (
     AGENTS,
     WRITERS,

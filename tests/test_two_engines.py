@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from clew import Addition, Budget, Engine, Request, SQLite, View
+from clew import Budget, Engine, Request, SQLite
+from clew.core.view import View
+from clew.engine.append import Addition
 from clew.engine.settings import Settings
 from clew.errors import Purged
 

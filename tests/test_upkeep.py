@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from clew import Budget, Engine, ForeignFile, NewerFile, Request, SQLite, StoreError
+from clew import Budget, Engine, Request, SQLite
+from clew.errors import ForeignFile, NewerFile, StoreError
 from clew.store.sqlite.opening import APPLICATION, migrations
 from clew.store.upkeep.backup import restore
 from clew.testing import PICTURE, conversation

@@ -6,8 +6,8 @@ import pytest
 from anthropic.types import Usage as AnthropicUsage
 from openai.types import CompletionUsage
 
-from clew import BadRequest
 from clew.catalog.usage import Spent, spent
+from clew.errors import BadRequest
 
 REPORTS: list[tuple[Any, Spent]] = [
     ({"prompt_tokens": 100, "completion_tokens": 7}, Spent(100, 7)),

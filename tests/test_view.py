@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from clew import BrokenHistory, Digests, Item, Node, Pinned, Swap, View
 from clew.core.cuts import continues, pairs
-from clew.core.items import ASKING, BESIDE
-from clew.core.view import fold, originals, shared_start
+from clew.core.items import ASKING, BESIDE, Digests, Item, Node
+from clew.core.view import Swap, View, fold, originals, shared_start
+from clew.errors import BrokenHistory, Pinned
 from clew.testing import view_of
 
 TALK: dict[str, Any] = {

@@ -13,7 +13,8 @@ from threading import Event
 
 import pytest
 
-from clew import Engine, Request, SQLite, StoreError
+from clew import Engine, Request, SQLite
+from clew.errors import StoreError
 from clew.store import restore
 from clew.store.sqlite.watching import Watch
 from clew.testing import conversation

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from amounts import cases
 from bodies import ANTHROPIC, ANTHROPIC_ODD, OPENAI_CHAT, OPENAI_CHAT_ODD, judge_anthropic, judge_openai
-from clew import BadRequest, Item, wire
-from clew.core.items import Digests
+from clew import wire
+from clew.core.items import Digests, Item
+from clew.errors import BadRequest
 from clew.testing import conversation
 from conftest import conversations
 

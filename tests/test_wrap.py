@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 import clew
 from asking import FORMATS, MODEL, request
+from clew.errors import BadRequest
 from clew.testing import Answer, StrictProvider
 from clients import WINDOW, Body, chat_stream, create, engine, joined, messages_stream, plain_of, responses_stream
 
@@ -145,11 +146,11 @@ def test_what_is_set_on_a_client_holds(tmp_path: Path) -> None:
         assert first.query == "p=q"
         assert heard == ["200"]
         for twice in (client, client.with_options(timeout=9)):
-            with pytest.raises(clew.BadRequest, match="already wrapped"):
+            with pytest.raises(BadRequest, match="already wrapped"):
                 clew.wrap(twice)
         client.close()
         assert plain.is_closed()
-    with pytest.raises(clew.BadRequest, match=r"expected a client of openai, anthropic or google-genai.* got object"):
+    with pytest.raises(BadRequest, match=r"expected a client of openai, anthropic or google-genai.* got object"):
         clew.wrap(object(), engine(tmp_path / "clew.db"))
 
 

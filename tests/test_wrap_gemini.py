@@ -10,6 +10,7 @@ from google.genai import errors, types
 from pydantic import BaseModel
 
 import clew
+from clew.errors import BadRequest, OverBudget
 from clew.testing import Answer, Call, StrictProvider
 from clients import WINDOW, engine
 
@@ -172,7 +173,7 @@ def test_a_function_of_the_callers_is_run_by_the_sdk(tmp_path: Path) -> None:
 def test_what_cannot_fit_is_an_error_of_the_sdk_too(tmp_path: Path) -> None:
     with StrictProvider() as provider:
         client = clew.wrap(plain_of(provider), engine(tmp_path / "clew.db"))
-        with pytest.raises(clew.OverBudget) as caught:
+        with pytest.raises(OverBudget) as caught:
             whole(client, "Hello.", system_instruction=LONG * 60)
     assert isinstance(caught.value, errors.APIError)
     assert caught.value.code == 400
@@ -193,7 +194,7 @@ def test_a_child_hangs_under_its_parent_and_no_client_is_wrapped_twice(tmp_path:
         whole(client, "Is it?")
         child = client.clew.child("tests")
         whole(child, "Run them.")
-        with pytest.raises(clew.BadRequest, match="already wrapped"):
+        with pytest.raises(BadRequest, match="already wrapped"):
             clew.wrap(client)
     every = clew.run(clew.Sessions(client.clew.engine).all())
     assert sorted(str(s.cause) for s in every) == ["start", "subagent"]

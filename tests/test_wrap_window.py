@@ -14,7 +14,8 @@ import pytest
 
 import clew
 from asking import FORMATS, request
-from clew import OverBudget, Sessions
+from clew import Sessions
+from clew.errors import BadRequest, ClewError, OverBudget, SecretFound
 from clew.steps.chapters.by_model import ByModel
 from clew.testing import Answer, ScriptedModel, StrictProvider
 from clients import (
@@ -103,7 +104,7 @@ def test_a_secret_that_may_not_go_out_does_not(tmp_path: Path) -> None:
     key = "sk-ant-api03-" + "q7Zt" * 23 + "AA"
     with StrictProvider() as provider, plain_of(provider, "anthropic", retries=3) as plain:
         client = clew.wrap(plain, engine(tmp_path / "clew.db", secrets="refuse"))
-        with pytest.raises(clew.SecretFound):
+        with pytest.raises(SecretFound):
             client.messages.create(**request("anthropic", user(f"The key is {key}.")))
         assert provider.heard == []
 
@@ -243,7 +244,7 @@ def test_the_work_of_a_sub_agent_hangs_under_its_parents(tmp_path: Path) -> None
     made = engine(tmp_path / "clew.db")
     with StrictProvider() as provider, plain_of(provider, "openai_chat") as plain:
         client = clew.wrap(plain, made, session="work")
-        with pytest.raises(clew.ClewError, match="needs a parent request"):
+        with pytest.raises(ClewError, match="needs a parent request"):
             client.clew.child("tests")
         client.chat.completions.create(**request("openai_chat"))
         child = client.clew.child("tests")
@@ -279,3 +280,13 @@ def declared_as(format: str, name: str) -> Body:
         return {"name": name, "description": "", "input_schema": schema}
     plain = {"name": name, "description": "", "parameters": schema}
     return {"type": "function", **plain} if format == "openai_responses" else {"type": "function", "function": plain}
+
+
+def test_a_window_is_an_argument_too() -> None:
+    said: Any = [{"role": "user", "content": f"Page {n}: " + "all is well. " * 100} for n in range(40)]
+    with StrictProvider([Answer("Read it.")], window=8_000) as provider:
+        plain = openai.OpenAI(base_url=f"{provider.url}/v1", api_key="none")
+        clew.wrap(plain, ":memory:", window=8_000).chat.completions.create(model="gpt-4o", messages=said)
+        assert len(provider.heard[0].raw) < 4 * 8_000 < len(str(said))
+        with pytest.raises(BadRequest, match="window already"):
+            clew.wrap(plain, clew.Engine(clew.SQLite(":memory:")), window=8_000)

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from gzip import open as unzipped
 from pathlib import Path
 
-from clew import Meter, Request, counter_for
+from clew import Request
+from clew.tokens import counter_for
+from clew.tokens.meter import Meter
 from clew.wire import check, decode
 from loads.talking import MODEL, Message
 

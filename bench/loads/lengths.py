@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from clew import Addition, Engine, Sessions, open_store
+from clew import Engine, Sessions, open_store
+from clew.engine.append import Addition
 from loads.corpus import tokens_in
 from loads.figures import Figure, Spent
 from loads.talking import LEAD, MODEL, SCOPE, Talker, engine_of

@@ -7,8 +7,9 @@ from typing import Any
 
 import orjson
 
-from clew import Request, View
+from clew import Request
 from clew import body as body_of
+from clew.core.view import View
 from loads.figures import Figure, Spent, middle
 from loads.talking import Talker, engine_of
 from made_clients import session

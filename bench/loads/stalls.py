@@ -5,7 +5,8 @@ import gc
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from clew import Addition, Budget, Engine, Request, SQLite
+from clew import Budget, Engine, Request, SQLite
+from clew.engine.append import Addition
 from clew.engine.settings import Settings
 from loads.figures import Beat, Figure
 from loads.talking import LEAD, MODEL, Talker, engine_of, library, talk

@@ -12,7 +12,8 @@ from typing import Any
 
 import orjson
 
-from clew import Addition, Budget, Engine, Request, SQLite, open_store
+from clew import Budget, Engine, Request, SQLite, open_store
+from clew.engine.append import Addition
 from clew.engine.settings import Settings
 
 Message = dict[str, Any]

@@ -13,7 +13,8 @@ from random import Random
 from typing import Any, NamedTuple
 
 import clew
-from clew import Budget, Engine, Request, SQLite, View
+from clew import Budget, Engine, Request, SQLite
+from clew.core.view import View
 from clew.engine.settings import Settings
 from made_clients import CLIENTS, Client
 from made_clients.judging import request_of

@@ -9,8 +9,9 @@ import pytest
 from crewai import Agent, Crew, Process, Task
 from crewai.tools import BaseTool
 
-from clew import Engine, SecretFound, run
+from clew import Engine, run
 from clew.adapters.crewai import ClewCrewCompaction
+from clew.errors import SecretFound
 from clew.testing import Answer, Call, StrictProvider
 
 WINDOW = 8_000

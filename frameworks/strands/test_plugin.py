@@ -14,6 +14,7 @@ from strands.session import FileSessionManager
 
 import clew
 from clew.adapters.strands import ClewAgentPlugin, ClewStrategy
+from clew.errors import ClewError
 from clew.sessions.sessions import Sessions
 from clew.store.places import open_store
 from clew.testing import Answer, Call
@@ -266,7 +267,7 @@ def test_an_agent_that_a_swarm_hands_over_to_hangs_under_the_one_before(provide:
 @pytest.mark.parametrize("given", [{"per_turn": True}, {"proactive_compression": True}], ids=str)
 def test_a_manager_that_drops_messages_before_calls_is_refused(given: Any, provide: Any, agent: Any) -> None:
     manager = theirs.SlidingWindowConversationManager(window_size=4, **given)
-    with pytest.raises(clew.ClewError, match="remove per_turn and proactive_compression"):
+    with pytest.raises(ClewError, match="remove per_turn and proactive_compression"):
         agent(provide([]), conversation_manager=manager, plugins=[ClewAgentPlugin("clew.db")])
 
 

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from clew import Budget, Engine, SecretFound, SQLite
+from clew import Budget, Engine, SQLite
 from clew.adapters.strands import ClewAgentPlugin, SlidingWindowConversationManager
 from clew.engine.settings import Settings
+from clew.errors import SecretFound
 from clew.testing import Answer
 
 SECRET = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"

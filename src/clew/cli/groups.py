@@ -51,6 +51,6 @@ GROUPS: dict[str, dict[str, str]] = {
 # Commands that there were, and what does the same.
 GONE = {
     "compress": "clew batch compress FILE --target N --out DIR, or clew.compress in Python",
-    "count": "clew.counter_for(model).text(text) in Python",
+    "count": "clew.tokens.counter_for(model).text(text) in Python",
 }
 PLACES = {name: (group, words) for group, commands in GROUPS.items() for name, words in commands.items()}

@@ -58,8 +58,9 @@ def ask_model(
     max_tokens: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum tokens of the answer.")] = 256,
 ) -> None:
     """Send a prompt to a model, to test that it works."""
-    from clew import Prompt, Reply, run
+    from clew import run
     from clew.llm import named
+    from clew.steps.chapters.model import Prompt, Reply
 
     asked = named(model_to_ask(name, configured()))
 

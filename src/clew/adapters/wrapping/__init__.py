@@ -18,6 +18,7 @@ from clew.catalog.stated import served
 from clew.core import rawjson
 from clew.core.bridge import cross
 from clew.core.items import Node, Scope
+from clew.core.limits import Budget
 from clew.core.view import View
 from clew.engine.engine import Engine
 from clew.errors import BadRequest, ClewError
@@ -42,6 +43,7 @@ def wrap(
     client: AnyClient,
     engine: Engine | str | Path | None = None,
     *,
+    window: int | None = None,
     session: str | None = None,
     scope: Scope = "default",
     method: Method | None = None,
@@ -53,15 +55,18 @@ def wrap(
 
     Of `openai`, `anthropic` or `google-genai`.
 
-    `engine` is one, or where its store is. Without a `session` a conversation is known by its past. The model may
-    recall what is out of view, and the caller does not see it do so: in requests that have tools and leave the answer
-    to the model; with `tools=True`, or the method `llm`, in all; with `tools=False` in none.
+    `engine` is one, or where its store is; `window` is that of its models, if not what is known of each. Without a
+    `session` a conversation is known by its past. The model may recall what is out of view, and the caller does not see
+    it do so: in requests that have tools and leave the answer to the model; with `tools=True`, or the method `llm`, in
+    all; with `tools=False` in none.
     """
     of_copy = getattr(getattr(client, "_client", None), "clew", None)  # a copy has no other mark
     if isinstance(of_copy or getattr(client, "clew", None), ClientKeeper):
         raise BadRequest("wrap: this client is already wrapped")
     errors_of(client)
-    made = engine_at(engine)
+    if window is not None and isinstance(engine, Engine):
+        raise BadRequest("wrap: an engine has a window already: give it a Budget with that window")
+    made = engine_at(engine, None if window is None else Budget(window=window))
     decides = (method or made.settings.method) == "llm"
     offers = tools is not False or decides
     controller = ContextController(made, when=when, how=how, offer=offers)
