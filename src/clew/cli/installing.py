@@ -13,7 +13,7 @@ from clew.config.places import here
 from clew.errors import BadRequest
 
 if TYPE_CHECKING:
-    from clew.installing.programs import ClientProgram
+    from clew.installing.plugs import ClientProgram
     from clew.installing.wiring import FileEdit, Installer
 
 ClientNames = Annotated[

@@ -121,10 +121,11 @@ def serve(
 def everything_to(url: str) -> "dict[str, UpstreamTable]":
     """One server for every format, with the clients' own keys."""
     from clew.config.gateway import UpstreamTable
+    from clew.wire.formats import PROVIDERS
 
     if not url.startswith(("http://", "https://")):
         raise UsageError(f"--upstream {url}: expected a base URL, such as http://127.0.0.1:11434")
-    return {kind: UpstreamTable(url, kind) for kind in ("openai", "anthropic", "gemini")}
+    return {kind: UpstreamTable(url, kind) for kind in PROVIDERS}
 
 
 async def _serve(
@@ -226,14 +227,15 @@ def check_extra(command: str) -> None:
 
 def upstreams(config: "Config") -> "list[Upstream]":
     """Those that are configured, then the providers at home."""
-    from clew.gateway.upstreams import HOMES, Upstream, from_environment
+    from clew.gateway.upstreams import Upstream, from_environment
+    from clew.wire.formats import PROVIDERS
 
     found = []
     for name, own in config.gateway.upstreams.items():
         key = here().env.get(own.key, "") if own.key else ""
         if own.key and not key:
             raise BadConfig(f"gateway.upstreams.{name}.key: the environment variable {own.key} is not set")
-        url, models = own.url or HOMES[own.kind], tuple(own.models)
+        url, models = own.url or PROVIDERS[own.kind].home, tuple(own.models)
         found.append(Upstream(name, own.kind, url, key, models))
     everything = {upstream.kind for upstream in found if upstream.models == ("*",)}
     return [*found, *(home for home in from_environment(here().env) if home.kind not in everything)]

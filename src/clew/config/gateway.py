@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from clew.config.kinds import ADDRESS, SWITCH, SWITCH_OR_AUTO, TEXT, TEXT_LIST, choice, count
 from clew.config.setting import Setting
+from clew.wire.formats import PROVIDERS
 
 PORT = 8377
 
@@ -15,10 +16,7 @@ class UpstreamTable:
     """A provider, or another gateway before one."""
 
     url: Annotated[str | None, Setting(ADDRESS, "Its base URL, with or without /v1", "that of the provider")] = None
-    kind: Annotated[
-        Literal["openai", "anthropic", "gemini"],
-        Setting(choice("openai", "anthropic", "gemini"), "Whose API it speaks", "openai"),
-    ] = "openai"
+    kind: Annotated[str, Setting(choice(*PROVIDERS), "Whose API it speaks", "openai")] = "openai"
     key: Annotated[
         str | None, Setting(TEXT, "The environment variable with its key", "the client's own key is passed on")
     ] = None

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 
 from clew.core.items import Scope
 from clew.gateway.http import GatewayRequest, Refused
-from clew.gateway.upstreams import HOMES, KEY_HEADERS, Upstream, kept_headers
+from clew.gateway.upstreams import KEY_HEADERS, Upstream, kept_headers
+from clew.wire.formats import PROVIDERS
 
 KEY_HEADER = "x-clew-key"
 
@@ -30,7 +31,9 @@ class ClientKeys:
     def with_own(self, asked: GatewayRequest, upstream: Upstream) -> tuple[list[tuple[str, str]], str]:
         """Headers and target of a request that goes on with its client's own key for the provider. Raises `Refused`."""
         told = f"{asked.method} {asked.path[:100]} is more than talking to a model, and is not passed on with the"
-        if not upstream.key and upstream.url not in HOMES.values():  # it asks for no key: any that is sent would do
+        if not upstream.key and upstream.url not in {
+            provider.home for provider in PROVIDERS.values()
+        }:  # it asks for no key: any that is sent would do
             raise Refused(403, f"{told} gateway's access to {upstream.name}: ask whoever runs the gateway")
         headers = [pair for pair in kept_headers(asked.pairs) if pair[0] not in KEY_HEADERS or self._is_own(pair[1])]
         queried = [*map(self._is_own, asked.query_keys)]

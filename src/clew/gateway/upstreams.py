@@ -7,32 +7,17 @@ from fnmatch import fnmatchcase
 from clew.core import rawjson
 from clew.errors import BadRequest
 from clew.gateway.http import HOP_HEADERS, Refused
+from clew.wire.formats import PROVIDERS, named
+from clew.wire.formats.base import Provider
 from clew.wire.requests import format_of_client
 
-OPENAI, ANTHROPIC, GEMINI = "openai", "anthropic", "gemini"
-
 # The headers that carry a key, and how each kind of provider wants it.
-KEY_HEADERS = frozenset({"authorization", "x-api-key", "x-goog-api-key"})
+KEY_HEADERS = frozenset(provider.header for provider in PROVIDERS.values())
 OWN_HEADERS = ("x-clew-",)  # for the gateway alone
 # By which a request asks some servers for another method or path than it has: with a key that is not its client's, no.
 OVERRIDING = frozenset(
     {"x-http-method-override", "x-http-method", "x-method-override", "x-original-url", "x-rewrite-url"}
 )
-SPOKEN_FORMATS: Mapping[str, tuple[str, ...]] = {
-    OPENAI: ("openai_chat", "openai_responses"),
-    ANTHROPIC: ("anthropic",),
-    GEMINI: ("gemini",),
-}
-HOMES = {
-    OPENAI: "https://api.openai.com",
-    ANTHROPIC: "https://api.anthropic.com",
-    GEMINI: "https://generativelanguage.googleapis.com",
-}
-KEY_VARIABLES = {
-    OPENAI: ("OPENAI_API_KEY",),
-    ANTHROPIC: ("ANTHROPIC_API_KEY",),
-    GEMINI: ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +25,7 @@ class Upstream:
     """A provider, or another gateway before one."""
 
     name: str
-    kind: str  # whose API it speaks: openai, anthropic or gemini
+    kind: str  # whose API it speaks: one of `PROVIDERS`
     url: str  # without a path of that API, such as /v1
     key: str = ""  # that is sent; without one, the client's own goes on
     models: tuple[str, ...] = ("*",)  # patterns of the models that it serves
@@ -56,7 +41,7 @@ class Upstream:
 
     def serves(self, format: str, model: str) -> bool:
         """Whether a request in this format for this model goes there."""
-        return format in SPOKEN_FORMATS[self.kind] and any(fnmatchcase(model, pattern) for pattern in self.models)
+        return _kind(format) == self.kind and any(fnmatchcase(model, pattern) for pattern in self.models)
 
     def headers(self, given: Iterable[tuple[str, str]], own_keys: bool) -> list[tuple[str, str]]:
         """A client's headers as they go on; `own_keys`: those that carry a key are for the gateway."""
@@ -69,12 +54,8 @@ class Upstream:
         return [pair for pair in kept if pair[0].replace("_", "-") not in OVERRIDING] if own_keys else kept
 
     def _key(self) -> tuple[str, str]:
-        match self.kind:
-            case "anthropic":
-                return "x-api-key", self.key
-            case "gemini":
-                return "x-goog-api-key", self.key
-        return "authorization", f"Bearer {self.key}"
+        header = PROVIDERS[self.kind].header
+        return header, f"Bearer {self.key}" if header == "authorization" else self.key
 
 
 def kept_headers(given: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -99,7 +80,7 @@ class Upstreams:
 
     def needs_model(self, format: str) -> bool:
         """Whether the path of a request does not tell to whom it goes."""
-        return self._by_model and sum(format in SPOKEN_FORMATS[u.kind] for u in self.known) > 1
+        return self._by_model and sum(_kind(format) == u.kind for u in self.known) > 1
 
     def find(self, format: str, model: str) -> Upstream:
         """Where a request in this format goes. Raises `Refused`."""
@@ -117,10 +98,15 @@ class Upstreams:
 def from_environment(environment: Mapping[str, str]) -> list[Upstream]:
     """The three providers at home, with the keys that there are."""
 
-    def key(kind: str) -> str:
-        return next((environment[name] for name in KEY_VARIABLES[kind] if environment.get(name)), "")
+    def key(provider: Provider) -> str:
+        return next((environment[name] for name in provider.variables if environment.get(name)), "")
 
-    return [Upstream(kind, kind, home, key(kind)) for kind, home in HOMES.items()]
+    return [Upstream(kind, kind, provider.home, key(provider)) for kind, provider in PROVIDERS.items()]
+
+
+def _kind(format: str) -> str:
+    provider = named(format).provider
+    return provider.kind if provider else ""
 
 
 def model_of(raw: bytes) -> str:

@@ -12,9 +12,9 @@ def started(client: str) -> str:
     why = BackgroundGateway(here().env).ensure()
     if not why:
         return ""
-    from clew.installing.plugs import in_words_of
+    from clew.installing.programs import PROGRAMS
 
-    return in_words_of(name, _with_ways(why, name))
+    return PROGRAMS[name].refusal(_with_ways(why, name))
 
 
 def key(variable: str = "OPENAI_API_KEY") -> int:

@@ -2,14 +2,15 @@
 
 import json
 import shlex
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from clew.config import Places
+from clew.config import Key, Places, is_file
 from clew.installing.formats import TextFormat, jsonc
 
 Base = Callable[[Places], Path]  # the folder that a client's files are in
@@ -62,25 +63,21 @@ def in_config(name: str) -> Base:
     return base
 
 
-def starting_line(clew: ClewCommand, url: str, client: str) -> str:
+Refusal = Callable[[str], str]
+
+
+def blocked(why: str) -> str:
+    """What most clients are told."""
+    return json.dumps({"decision": "block", "reason": why})
+
+
+def starting_line(clew: ClewCommand, url: str, client: str, refusal: Refusal = blocked) -> str:
     """A command that a client runs before each prompt: it starts the gateway, and where clew is gone, says so."""
     line = shell_line(*clew, "hook", f"{client}-gateway", platform=sys.platform)
     if sys.platform == "win32":
         return line
-    told = shlex.quote(in_words_of(client, gone(clew, client)))
+    told = shlex.quote(refusal(gone(clew, client)))
     return f"{line} || curl -sfo /dev/null -m 2 {url}/livez || printf %s {told}"
-
-
-def in_words_of(client: str, why: str) -> str:
-    """What a client is told that must not ask its gateway now, so that its user sees it at once."""
-    match client:
-        case "opencode" | "pi":  # their plugins say it in their own way
-            return why
-        case "qwen":  # without a screen it is silent about what it keeps back, and says soon that nobody answers
-            return json.dumps({"systemMessage": why})
-        case "gemini":
-            return json.dumps({"decision": "deny", "reason": why})
-    return json.dumps({"decision": "block", "reason": why})
 
 
 def gone(clew: ClewCommand, client: str) -> str:
@@ -94,3 +91,80 @@ def gone(clew: ClewCommand, client: str) -> str:
 def shell_line(*words: str, platform: str) -> str:
     """A command as a shell takes it."""
     return subprocess.list2cmdline(words) if platform == "win32" else shlex.join(words)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientProgram:
+    """A client; in values and texts, @ is the gateway's address."""
+
+    name: str  # as one types it, and its command
+    title: str
+    base: Base  # the folder that its files are in
+    files: tuple[str, ...] = ()  # the first that exists is changed, the last is where a new one goes
+    format: TextFormat = jsonc
+    gateway: Mapping[Key, str] = field(default_factory=dict)  # what has to be set; nothing: it reads no file for this
+    paste: tuple[str, str] | None = None  # two lines that do it without a file
+    project: tuple[str, ...] = ()  # files of a project that come before the user's
+    hides: bool = False  # whether such a file is read instead of the user's, and not beside it
+    variables: tuple[str, ...] = ()  # of the environment that come before the file
+    rivals: tuple[Key, ...] = ()  # keys of the same file that come before what is set
+    note: str = ""
+    plugs: Plugs | None = None  # what makes clew's tools and hooks known to it; None: there is no such way
+    gets: str = "clew's tools and hooks"  # with its plugs
+    plug_note: str = ""
+    starting: Starting | None = None  # what starts the gateway before it is asked; None: it runs nothing then
+    refusal: Refusal = blocked  # what it is told that must not ask its gateway now, so that its user sees it at once
+
+    def file(self, places: Places) -> Path:
+        """The file to change."""
+        return self.gateway_plug("").file(places)
+
+    def gateway_plug(self, url: str) -> Plug:
+        """What makes it talk through a gateway."""
+        return Plug(self.base, self.files, self.values(url), self.format)
+
+    def gateway_plugs(self, url: str, clew: ClewCommand | None) -> list[Plug]:
+        """The same, with what starts one by this command."""
+        first, others = self.gateway_plug(url), list[Plug]()
+        for plug in self.starting(clew, url) if clew and self.starting else ():
+            if plug.files == first.files:
+                both = {**first.values, **plug.values}
+                first = replace(first, values={key: value for key, value in both.items() if value is not None})
+            else:
+                others.append(plug)
+        return [first, *others]
+
+    def values(self, url: str) -> dict[Key, str]:
+        """What has to be set, for a gateway."""
+        return {key: value.replace("@", url) for key, value in self.gateway.items()}
+
+    def lines(self, url: str, places: Places) -> tuple[str, str]:
+        """Two lines to paste."""
+        if self.paste is not None:
+            first, second = self.paste
+            return first.replace("@", url), second.replace("@", url)
+        whole: dict[str, Any] = {}
+        for key, value in self.values(url).items():
+            table = whole
+            for name in key[:-1]:
+                table = table.setdefault(name, {})
+            table[key[-1]] = value
+        return f"in {places.shown(self.file(places))}:", json.dumps(whole)
+
+    def is_here(self, places: Places) -> bool:
+        """Whether it is on this machine: its command, or what it left when it was run."""
+        if shutil.which(self.name, path=places.env.get("PATH", "")) is not None:
+            return True
+        usual = self.base(places) / self.files[-1] if self.files else self.base(places) / ""
+        left = (usual, usual.parent) if self.files else (usual,)
+        return any(path.exists() for path in left if path != places.home)
+
+    def project_files(self, places: Places) -> Iterator[Path]:
+        """Files of the project one is in that come before the user's; a home folder is no project."""
+        folder = places.folder.absolute()
+        for place in (folder, *folder.parents):
+            if place == places.home:
+                return
+            for name in self.project:
+                if is_file(place / name):
+                    yield place / name

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 from clew.config import Key
 from clew.installing.client_files import bytes_of, content, text_in, write
 from clew.installing.formats import found, own_file
-from clew.installing.plugs import ClewCommand, Plug, shell_line
-from clew.installing.programs import PROGRAMS, ClientProgram
+from clew.installing.plugs import ClewCommand, ClientProgram, Plug, shell_line
+from clew.installing.programs import PROGRAMS
 from clew.installing.wiring import Installer
 
 CACHES = ("archive-v0", "builds-v0", "environments-v0", "environments-v1", "environments-v2")  # of uv, for uvx

@@ -13,8 +13,8 @@ from clew.core.folders import data as data_folder
 from clew.errors import BadRequest
 from clew.installing.client_files import bytes_of, checksum, content, text_in, write
 from clew.installing.formats import ABSENT, EACH, TextFormat, depth, found, place, says, with_key, without_key
-from clew.installing.plugs import Plug
-from clew.installing.programs import PROGRAMS, ClientProgram
+from clew.installing.plugs import ClientProgram, Plug
+from clew.installing.programs import PROGRAMS
 from clew.secrets.masking import masked
 
 GATEWAY, PLUGS = "gateway", "plugs"  # the kinds of wiring: through clew serve; clew's tools and hooks

@@ -16,7 +16,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 
-from clew.adapters.adk.requests import ADK_FORMAT, back, dumped, frame_of, has_room_for_tools
+from clew.adapters.adk.requests import back, dumped, frame_of, has_room_for_tools
 from clew.adapters.host import Adapter, Deciding, Host, Where, call_from, caller
 from clew.adapters.hosted import CHAPTER, Hosted, asked_here
 from clew.agent.results import Outcome
@@ -27,6 +27,7 @@ from clew.exchange.thread import Thread, answered, best
 from clew.steps.chapters.by_model import ByModel
 from clew.steps.chapters.model import Prompt, Reply
 from clew.store.records import Cause
+from clew.wire.formats.gemini import NAME
 from clew.wire.formats.tools import ToolDeclaration
 
 THREADS = 512  # conversations, and calls under way, that are remembered; the store has the others
@@ -92,7 +93,7 @@ class ClewPlugin(Adapter, BasePlugin):
 
     async def _fitted(self, call: _ModelCall) -> list[types.Content]:
         body = {**call.frame, "contents": [dumped(content) for content in call.contents]}
-        sent = await call.thread.fit(body, ADK_FORMAT)
+        sent = await call.thread.fit(body, NAME)
         if not sent.view.edits and not sent.told:
             return list(call.contents)
         return back(sent.body["contents"], call.contents)
@@ -124,7 +125,7 @@ class ClewPlugin(Adapter, BasePlugin):
             await call.thread.heard(said.usage_metadata)
         if said.content and said.content.parts and not any(part.function_call for part in said.content.parts):
             contents = [dumped(content) for content in (*call.contents, said.content)]
-            await call.thread.keep({**call.frame, "contents": contents}, ADK_FORMAT)
+            await call.thread.keep({**call.frame, "contents": contents}, NAME)
 
     async def on_model_error_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest, error: Exception

@@ -9,8 +9,6 @@ from google.genai import types
 from clew.adapters.restoring import WireMessage, restored
 from clew.core import rawjson
 
-ADK_FORMAT = "gemini"
-
 
 def dumped(content: types.Content) -> dict[str, Any]:
     """A content as JSON has it."""

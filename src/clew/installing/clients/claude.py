@@ -12,7 +12,7 @@ from pathlib import Path
 from clew.config import Places
 from clew.installing.clients.scripts import mod
 from clew.installing.formats import EACH, own_file
-from clew.installing.plugs import ClewCommand, Plug, in_home, shell_line, starting_line
+from clew.installing.plugs import ClewCommand, ClientProgram, Plug, in_home, shell_line, starting_line
 
 ABOUT = "Compacts without a model, or beside its summary, and loses nothing: what was said is recalled by its id."
 SETTINGS = in_home(".claude", "CLAUDE_CONFIG_DIR")
@@ -59,3 +59,18 @@ def _own_state(places: Places) -> Path:
     """The home folder, or the one that holds its settings if that is another."""
     said = places.env.get("CLAUDE_CONFIG_DIR")
     return places.path(said, places.folder) if said else places.home
+
+
+PROGRAM = ClientProgram(
+    "claude",
+    "Claude Code",
+    in_home(".claude", "CLAUDE_CONFIG_DIR"),
+    ("settings.json",),
+    gateway={("env", "ANTHROPIC_BASE_URL"): "@"},
+    paste=("export ANTHROPIC_BASE_URL=@", "claude"),
+    project=(".claude/settings.local.json", ".claude/settings.json"),
+    rivals=(("env", "CLAUDE_CODE_USE_BEDROCK"), ("env", "CLAUDE_CODE_USE_VERTEX")),
+    plugs=plugs,
+    gets="clew's tools, hooks, and its compaction from 2.1.287 on",
+    starting=starting,
+)

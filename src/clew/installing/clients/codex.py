@@ -3,7 +3,7 @@
 import sys
 
 from clew.installing.formats import EACH, toml_file
-from clew.installing.plugs import ClewCommand, Plug, in_home, shell_line
+from clew.installing.plugs import ClewCommand, ClientProgram, Plug, in_home, shell_line
 
 
 def plugs(clew: ClewCommand) -> tuple[Plug, ...]:
@@ -30,3 +30,28 @@ def starting(clew: ClewCommand, url: str) -> tuple[Plug, ...]:
         (*auth, "timeout_ms"): 30_000,
     }
     return (Plug(in_home(".codex", "CODEX_HOME"), ("config.toml",), values, toml_file),)
+
+
+PROGRAM = ClientProgram(
+    "codex",
+    "Codex",
+    in_home(".codex", "CODEX_HOME"),
+    ("config.toml",),
+    toml_file,
+    {
+        ("model_provider",): "clew",
+        ("model_providers", "clew", "name"): "clew",
+        ("model_providers", "clew", "base_url"): "@/v1",
+        ("model_providers", "clew", "env_key"): "OPENAI_API_KEY",
+        ("model_providers", "clew", "wire_api"): "responses",
+    },
+    paste=(
+        'export CLEW="-c model_provider=clew -c model_providers.clew.name=clew '
+        '-c model_providers.clew.base_url=@/v1 -c model_providers.clew.env_key=OPENAI_API_KEY"',
+        "codex $CLEW",
+    ),
+    note="Codex then takes its key from OPENAI_API_KEY, and no longer from a ChatGPT login",
+    plugs=plugs,
+    starting=starting,
+    plug_note="Codex runs hooks only after you trust them: start it, and say /hooks",
+)

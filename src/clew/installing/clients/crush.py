@@ -5,7 +5,7 @@ from pathlib import Path
 
 from clew.config import Places
 from clew.installing.formats import EACH
-from clew.installing.plugs import ClewCommand, Plug, in_config, shell_line
+from clew.installing.plugs import ClewCommand, ClientProgram, Plug, in_config, shell_line
 
 
 def plugs(clew: ClewCommand) -> tuple[Plug, ...]:
@@ -23,3 +23,18 @@ def settings_folder(places: Places) -> Path:
     if places.platform == "win32" and not places.env.get("XDG_CONFIG_HOME"):
         return Path(places.env.get("LOCALAPPDATA") or places.home / "AppData" / "Local") / "crush"
     return in_config("crush")(places)
+
+
+PROGRAM = ClientProgram(
+    "crush",
+    "Crush",
+    settings_folder,
+    ("crush.json",),
+    gateway={
+        ("providers", "anthropic", "base_url"): "@",
+        ("providers", "openai", "base_url"): "@/v1",
+        ("providers", "gemini", "base_url"): "@",
+    },
+    project=(".crush.json", "crush.json"),
+    plugs=plugs,
+)

@@ -4,17 +4,18 @@ It says when it is about to compress a history, and takes nothing then. So what 
 result of a tool that follows, or with the next prompt.
 """
 
+import json
 import sys
 
-from clew.installing.formats import EACH
-from clew.installing.plugs import ClewCommand, Plug, in_home, shell_line, starting_line
+from clew.installing.formats import EACH, dotenv
+from clew.installing.plugs import ClewCommand, ClientProgram, Plug, in_home, shell_line, starting_line
 
 EVENTS = {"PreCompress": "*", "BeforeAgent": "*", "AfterTool": ".*"}  # each with what it is to match
 
 
 def plugs(clew: ClewCommand) -> tuple[Plug, ...]:
     """What has to be where."""
-    line = shell_line(*clew, "hook", "gemini", platform=sys.platform)
+    line = shell_line(*clew, "hook", PROGRAM.name, platform=sys.platform)
     run = {"name": "clew", "type": "command", "command": line, "timeout": 30_000}
     values: dict[tuple[str, ...], object] = {
         ("mcpServers", "clew"): {"command": clew[0], "args": [*clew[1:], "mcp"]},
@@ -28,8 +29,30 @@ def starting(clew: ClewCommand, url: str) -> tuple[Plug, ...]:
     run = {
         "name": "clew-gateway",
         "type": "command",
-        "command": starting_line(clew, url, "gemini"),
+        "command": starting_line(clew, url, PROGRAM.name, _refusal),
         "timeout": 30_000,
     }
     values = {("hooks", "BeforeAgent", EACH): {"matcher": "*", "hooks": [run]}}
     return (Plug(in_home("", "GEMINI_CLI_HOME"), (".gemini/settings.json",), values),)
+
+
+def _refusal(why: str) -> str:
+    return json.dumps({"decision": "deny", "reason": why})
+
+
+PROGRAM = ClientProgram(
+    "gemini",
+    "Gemini CLI",
+    in_home("", "GEMINI_CLI_HOME"),
+    (".gemini/.env", ".env", ".gemini/.env"),  # one file is read: a new one would hide the other
+    dotenv,
+    {("GOOGLE_GEMINI_BASE_URL",): "@"},
+    paste=("export GOOGLE_GEMINI_BASE_URL=@", "gemini"),
+    project=(".gemini/.env", ".env"),
+    hides=True,
+    variables=("GOOGLE_GEMINI_BASE_URL",),
+    note="Gemini CLI reads this in folders it trusts, and uses it with an API key, not with a Google login",
+    plugs=plugs,
+    starting=starting,
+    refusal=_refusal,
+)

@@ -16,6 +16,7 @@ from clew.testing.provider.faults import ProviderFault
 from clew.testing.provider.routes import Route, route, speaker
 from clew.testing.provider.serving import LoopbackServer, ServedReply, ServedRequest
 from clew.wire import check, named
+from clew.wire.formats.gemini import NAME as GEMINI
 
 
 class ProviderShape(Protocol):
@@ -27,7 +28,7 @@ SHAPES: Mapping[str, ProviderShape] = {
     "openai_chat": chat,
     "openai_responses": responses,
     "anthropic": messages,
-    "gemini": gemini,
+    GEMINI: gemini,
 }
 
 

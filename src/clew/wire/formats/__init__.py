@@ -16,6 +16,8 @@ FORMATS: Mapping[str, Format] = {
     one.NAME: one for one in (OpenAIChat(), Anthropic(), OpenAIResponses(), Bedrock(), Gemini())
 }
 
+PROVIDERS = {one.provider.kind: one.provider for one in FORMATS.values() if one.provider}
+
 AMBIGUOUS = openai_chat.NAME  # what a body of plain text counts as
 
 

@@ -37,6 +37,15 @@ class ApiCall(NamedTuple):
     streamed: bool | None = None  # the same
 
 
+class Provider(NamedTuple):
+    """Whose API it is."""
+
+    kind: str  # as a configuration names it
+    home: str
+    variables: tuple[str, ...]  # of the environment, with a key
+    header: str = "authorization"  # in which it wants the key
+
+
 class CallResult(NamedTuple):
     """The outcome of one call among others."""
 
@@ -53,6 +62,7 @@ class Format:
     LIST: ClassVar[str]  # the key under which a body has its history
     RULES: ClassVar[Sequence[Rule]]  # what its provider refuses
 
+    provider: ClassVar[Provider | None] = None  # to whom requests go on
     parameters: ClassVar[ParameterKeys]
     model_key: ClassVar[str] = "model"
     paths: ClassVar[Mapping[str, ApiAct]] = {}  # what a path at the root of its API asks for

@@ -9,7 +9,17 @@ from clew.wire.formats.anthropic.answers import MessagesAnswer
 from clew.wire.formats.anthropic.codec import LIST, NAME
 from clew.wire.formats.anthropic.joining import MessagesStream
 from clew.wire.formats.anthropic.rules import RULES
-from clew.wire.formats.base import ApiAct, CallResult, Format, ParameterKeys, is_seen, texts, with_block, with_wire
+from clew.wire.formats.base import (
+    ApiAct,
+    CallResult,
+    Format,
+    ParameterKeys,
+    Provider,
+    is_seen,
+    texts,
+    with_block,
+    with_wire,
+)
 from clew.wire.formats.plain import Block
 
 __all__ = ["LIST", "NAME", "Anthropic"]
@@ -30,6 +40,7 @@ class Anthropic(Format):
     """Results are blocks of the user's."""
 
     NAME, LIST, RULES = NAME, LIST, RULES
+    provider = Provider("anthropic", "https://api.anthropic.com", ("ANTHROPIC_API_KEY",), "x-api-key")
     answer, joined = staticmethod(MessagesAnswer), staticmethod(MessagesStream)
     said, events = staticmethod(writing.said), staticmethod(writing.events)
     split, join = staticmethod(codec.split), staticmethod(codec.join)

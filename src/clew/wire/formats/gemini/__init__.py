@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from clew.core import rawjson
 from clew.core.items import Item
-from clew.wire.formats.base import ApiAct, ApiCall, CallResult, Format, ParameterKeys, is_seen, with_wire
+from clew.wire.formats.base import ApiAct, ApiCall, CallResult, Format, ParameterKeys, Provider, is_seen, with_wire
 from clew.wire.formats.gemini import codec, media, tools, writing
 from clew.wire.formats.gemini.answers import GeminiAnswer
 from clew.wire.formats.gemini.calls import without
@@ -42,6 +42,9 @@ class Gemini(Format):
     """Contents with parts; results must stand by themselves, and name their tools."""
 
     NAME, LIST, RULES = NAME, LIST, RULES
+    provider = Provider(
+        NAME, "https://generativelanguage.googleapis.com", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "x-goog-api-key"
+    )
     answer, joined = staticmethod(GeminiAnswer), staticmethod(GeminiStream)
     said, events = staticmethod(writing.said), staticmethod(writing.events)
     split, join = staticmethod(codec.split), staticmethod(codec.join)

@@ -4,7 +4,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any, ClassVar
 
 from clew.core.items import Frame
-from clew.wire.formats.base import ApiAct, ApiCall, CallResult, Format, ParameterKeys
+from clew.wire.formats.base import ApiAct, ApiCall, CallResult, Format, ParameterKeys, Provider
 from clew.wire.formats.media import Media
 from clew.wire.formats.openai_chat import codec, media, tools, writing
 from clew.wire.formats.openai_chat.answers import ChatAnswer
@@ -13,7 +13,10 @@ from clew.wire.formats.openai_chat.joining import ChatStream
 from clew.wire.formats.openai_chat.rules import RULES
 from clew.wire.formats.plain import Block
 
-__all__ = ["LIST", "NAME", "REASONING", "OpenAIChat"]
+__all__ = ["LIST", "NAME", "OPENAI", "REASONING", "OpenAIChat"]
+
+
+OPENAI = Provider("openai", "https://api.openai.com", ("OPENAI_API_KEY",))
 
 
 class OpenAIChat(Format):
@@ -21,6 +24,7 @@ class OpenAIChat(Format):
 
     end_of_stream = b"data: [DONE]\n\n"
     NAME, LIST, RULES = NAME, LIST, RULES
+    provider = OPENAI
     answer, joined = staticmethod(ChatAnswer), staticmethod(ChatStream)
     said, events = staticmethod(writing.said), staticmethod(writing.events)
     split, join = staticmethod(codec.split), staticmethod(codec.join)

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from clew.core.items import Item
 from clew.wire.formats.base import ApiAct, ApiCall, CallResult, Format, ParameterKeys, is_seen, texts, with_wire
+from clew.wire.formats.openai_chat import OPENAI
 from clew.wire.formats.openai_chat.media import read_media
 from clew.wire.formats.openai_chat.tools import read_choice
 from clew.wire.formats.openai_responses import codec, writing
@@ -24,6 +25,7 @@ class OpenAIResponses(Format):
     """Items and not messages; its provider keeps what it is sent unless it is told not to."""
 
     NAME, LIST, RULES = NAME, LIST, RULES
+    provider = OPENAI
     answer, joined = staticmethod(ResponsesAnswer), staticmethod(ResponsesStream)
     said, events = staticmethod(writing.said), staticmethod(writing.events)
     split, join = staticmethod(codec.split), staticmethod(codec.join)
