@@ -6,8 +6,10 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
+from functools import wraps
+from inspect import iscoroutinefunction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 import typer
 from typer.core import TyperGroup
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from clew.sessions.conversation import Conversation
     from clew.sessions.sessions import Sessions
     from clew.store.sql import SQLStore
+
+Act = TypeVar("Act", bound=Callable[..., Any])
 
 # Newer typers bring their own copy of click; this is `UsageError` in all of them.
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
@@ -64,6 +68,25 @@ class Commands(TyperGroup):
         sys.exit(code if isinstance(code, int) else 0)
 
 
+class CommandLine(typer.Typer):
+    """Commands, some of which are awaited."""
+
+    def command(self, *args: Any, **how: Any) -> Callable[[Act], Act]:
+        add = super().command(*args, **how)
+
+        def added(act: Act) -> Act:
+            @wraps(act)
+            def blocking(**given: Any) -> None:
+                import asyncio
+
+                asyncio.run(act(**given))
+
+            add(blocking if iscoroutinefunction(act) else act)
+            return act
+
+        return added
+
+
 def _fail(message: str, code: int = 1) -> int:
     typer.echo(f"clew: {printable(message)}", err=True)
     return code
@@ -74,12 +97,13 @@ def printable(message: str) -> str:
     return "".join(c if c.isprintable() else "�" for c in " ".join(message.split()))
 
 
-app = typer.Typer(
+app = CommandLine(
     cls=Commands,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
 
 FIRST_STEPS = """\
 clew keeps long agent conversations within the context window without losing anything.

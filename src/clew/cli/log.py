@@ -1,6 +1,5 @@
 """Commands that look into the log: what calls took, what a stand-in stands for, where something was said."""
 
-import asyncio
 import re
 import sys
 from collections.abc import Sequence
@@ -27,16 +26,13 @@ from clew.errors import Ambiguous, NotFound, Purged
 
 if TYPE_CHECKING:
     from clew.core.items import Node
-    from clew.engine.recall import Hit
-    from clew.facts.coverage import CoverageLedger
-    from clew.sessions.conversation import NumberedCall
 
 HEX = re.compile(r"[0-9a-fA-F]+")
 FOUND = 10  # texts that a search shows
 
 
 @app.command(epilog="Example: clew calls demo")
-def calls(
+async def calls(
     name: SessionName,
     as_json: AsJson = False,
     scope: ScopeName = "",
@@ -48,7 +44,8 @@ def calls(
     from clew.screens.calls import bills
     from clew.sessions.bill import CallBill
 
-    found = asyncio.run(_called(name, scope, store))
+    async with conversation(name, scope, store) as one:
+        found = await one.calls()
     config = configured()
     rows = [CallBill.of(number, call, config.model(call.model).prices) for number, call in found]
     if as_json:
@@ -57,13 +54,8 @@ def calls(
         bills(Console(highlight=False), rows)
 
 
-async def _called(name: str, scope: str, path: str | None) -> "list[NumberedCall]":
-    async with conversation(name, scope, path) as one:
-        return await one.calls()
-
-
 @app.command(epilog='Example: clew recall "remove the session lane" --grep lane')
-def recall(
+async def recall(
     id: Annotated[
         str,
         typer.Argument(metavar="ID|WORDS", help="The id after the word recall in a summary, or words."),
@@ -81,7 +73,7 @@ def recall(
     from clew.screens.lines import described
     from clew.screens.originals import excerpt, heading, items, original
 
-    id, nodes = asyncio.run(_recalled(id, scope, store))
+    id, nodes = await _recalled(id, scope, store)
     text = "\n".join(original(n.item) for n in nodes)
     if as_json:
         echo_json({"id": id} | ({"text": excerpt(text, lines, grep)} if lines or grep else {"items": items(nodes)}))
@@ -117,7 +109,7 @@ async def _recalled(id: str, scope: str, path: str | None) -> tuple[str, Sequenc
 
 
 @app.command(epilog='Example: clew search "which test failed"')
-def search(
+async def search(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Words, a name, or a question.")],
     within: Annotated[
         str | None,
@@ -132,11 +124,14 @@ def search(
     """Search all conversations or one; the best matches come first, with their recall ids."""
     from rich.console import Console
 
+    from clew.screens.lines import called
     from clew.screens.originals import hits
 
     if only and within is None:
         raise typer.BadParameter("--only needs --in NAME")
-    found, sources = asyncio.run(_search(text, within, only, limit, scope, store))
+    async with looking(scope, store) as known:
+        found = await known.search(text, within, "session" if only else "lineage", limit)
+        sources = {s.branch: called(s) for s in await known.all()}
     if as_json:
         echo_json([{"session": sources[hit.branch], "branch": hit.branch} | hit.found._asdict() for hit in found])
     elif not found:
@@ -145,36 +140,21 @@ def search(
         hits(Console(highlight=False), found, sources)
 
 
-async def _search(
-    text: str, within: str | None, only: bool, limit: int, scope: str, path: str | None
-) -> tuple[list["Hit"], dict[str, str]]:
-    """What was found, and what the conversations that it was said in are called."""
-    from clew.screens.lines import called
-
-    async with looking(scope, path) as sessions:
-        found = await sessions.search(text, within, "session" if only else "lineage", limit)
-        return found, {s.branch: called(s) for s in await sessions.all()}
-
-
 @app.command(epilog="Example: clew coverage demo")
-def coverage(
+async def coverage(
     name: SessionName,
     most: Annotated[int, typer.Option(metavar="N", help="Maximum number of facts to list.")] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="Output JSON.")] = False,
+    as_json: AsJson = False,
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
     """Show the state of every fact behind a stand-in: still in view, recallable (by which id), or flagged."""
     from clew.facts.coverage import lines
 
-    found = asyncio.run(_covered(name, scope, store))
+    async with conversation(name, scope, store) as one:
+        found = await one.engine.covered(await one.view())
     if as_json:
         echo_json([f._asdict() for f in found.fates])
         return
     for line in lines(found, most):
         typer.echo(printable(line))
-
-
-async def _covered(name: str, scope: str, path: str | None) -> "CoverageLedger":
-    async with conversation(name, scope, path) as one:
-        return await one.engine.covered(await one.view())

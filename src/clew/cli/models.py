@@ -1,16 +1,26 @@
 """Commands for models: which can be asked, whether one answers, and what their providers refused of late."""
 
-import asyncio
 from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 
-from clew.cli.app import AsJson, ScopeName, StorePath, app, configured, echo_json, looking, model_to_ask, on_terminal
+from clew.cli.app import (
+    AsJson,
+    CommandLine,
+    ScopeName,
+    StorePath,
+    app,
+    configured,
+    echo_json,
+    looking,
+    model_to_ask,
+    on_terminal,
+)
 from clew.config.places import here
 from clew.errors import NotFound, install_line
 
-model = typer.Typer(
+model = CommandLine(
     no_args_is_help=True,
     rich_markup_mode="rich",
     help="List and test the models that clew can use, and see or forget what their providers refused as too long.",
@@ -77,16 +87,13 @@ def ask_model(
 
 
 @model.command("limits", epilog="Example: clew model limits")
-def show_limits(as_json: AsJson = False, scope: ScopeName = "", store: StorePath = None) -> None:
+async def show_limits(as_json: AsJson = False, scope: ScopeName = "", store: StorePath = None) -> None:
     """Show what providers refused as too long, by model and upstream; each counts for a day, then it is forgotten."""
-    from clew.screens.limits import ToldLimit, told_limits
+    from clew.screens.limits import told_limits
     from clew.screens.lines import moment
 
-    async def look() -> list[ToldLimit]:
-        async with looking(scope, store) as found:
-            return await told_limits(found.engine.limits.windows, scope)
-
-    learned = asyncio.run(look())
+    async with looking(scope, store) as found:
+        learned = await told_limits(found.engine.limits.windows, scope)
     if as_json:
         echo_json({told.place: told.limit.to_json() for told in learned})
         return
@@ -98,7 +105,7 @@ def show_limits(as_json: AsJson = False, scope: ScopeName = "", store: StorePath
 
 
 @model.command("forget", epilog="Example: clew model forget my-local --upstream near")
-def forget_limits(
+async def forget_limits(
     name: Annotated[str, typer.Argument(metavar="MODEL", help="A model, as `clew model limits` lists it.")],
     upstream: Annotated[
         str, typer.Option("--upstream", metavar="NAME", help="Only what this upstream of the gateway refused.")
@@ -107,18 +114,15 @@ def forget_limits(
     store: StorePath = None,
 ) -> None:
     """Forget what a model's provider refused: the next request uses the whole window again."""
-    from clew.screens.limits import ToldLimit, told_limits
+    from clew.screens.limits import told_limits
 
-    async def forget() -> list[ToldLimit]:
-        async with looking(scope, store) as found:
-            windows = found.engine.limits.windows
-            asked = [t for t in await told_limits(windows, scope) if t.model == name and upstream in ("", t.upstream)]
-            for told in asked:
-                await windows.forget(scope, told.place)
-            return asked
-
-    if not (forgotten := asyncio.run(forget())):
+    async with looking(scope, store) as found:
+        windows = found.engine.limits.windows
+        known = [t for t in await told_limits(windows, scope) if t.model == name and upstream in ("", t.upstream)]
+        for told in known:
+            await windows.forget(scope, told.place)
+    if not known:
         asked = f"{name} at {upstream}" if upstream else name
         raise NotFound(f"no limit of {asked} is known; clew model limits lists those that are")
-    for told in forgotten:
+    for told in known:
         typer.echo(on_terminal(f"forgotten: {told.name}, {told.limits}"))

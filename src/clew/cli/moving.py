@@ -1,6 +1,5 @@
 """Commands that bring conversations in and take them out: whole, or as other agents write theirs."""
 
-import asyncio
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,7 +21,7 @@ NAMES_HELP = "Names or ids of conversations; unique prefixes are enough."
 
 
 @app.command("import", epilog="Example: clew import session.jsonl --as yesterday")
-def import_(
+async def import_(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Session files, optionally gzipped.")],
     name: Annotated[
         str, typer.Option("--as", metavar="NAME", help="Name of the conversation, if not the one in the file.")
@@ -38,7 +37,7 @@ def import_(
     """
     if name and len(files) > 1:
         raise typer.BadParameter("--as names one conversation: give one FILE")
-    made = asyncio.run(_imported(files, name, format, scope, store))
+    made = await _imported(files, name, format, scope, store)
     if as_json:
         echo_json([{"file": file, "conversations": names, "notes": notes} for file, names, notes in made])
         return
@@ -94,7 +93,7 @@ async def _taken(
 
 
 @app.command(epilog="Example: clew export demo -o demo.jsonl")
-def export(
+async def export(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help=NAMES_HELP, autocompletion=known)
     ] = None,
@@ -116,7 +115,7 @@ def export(
 
     if bool(names) == every:
         raise typer.BadParameter("give names or --all")
-    data = rawjson.visible(asyncio.run(_exported(names or [], format, scope, store)))
+    data = rawjson.visible(await _exported(names or [], format, scope, store))
     if out is None:
         typer.get_binary_stream("stdout").write(data)
         sys.stdout.flush()

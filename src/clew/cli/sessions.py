@@ -1,6 +1,5 @@
 """Commands that show sessions: which there are, what one is made of, what a compaction did, what it all came to."""
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Annotated
@@ -25,10 +24,7 @@ from clew.cli.app import (
 )
 
 if TYPE_CHECKING:
-    from clew.screens.window import ShownWindow
     from clew.sessions.chains import Chain
-    from clew.sessions.chapters import ToldChapter
-    from clew.sessions.diffs import Diff
     from clew.sessions.sessions import Sessions
     from clew.store.records import Session
 
@@ -39,7 +35,7 @@ LISTED = 20  # conversations
 
 
 @app.command(epilog="Example: clew sessions")
-def sessions(
+async def sessions(
     name: PerhapsName = None,
     tag: Annotated[str, typer.Option(metavar="WORD", help="Only conversations with this tag.")] = "",
     archived: Annotated[bool, typer.Option("--archived", help="Include archived conversations.")] = False,
@@ -50,7 +46,7 @@ def sessions(
 ) -> None:
     """List conversations, newest first, with the cause, tokens and cost of each of their sessions."""
     _listed(as_json, store)
-    asyncio.run(_sessions(name, tag, archived, limit, as_json, scope, store))
+    await _sessions(name, tag, archived, limit, as_json, scope, store)
 
 
 def _listed(as_json: bool, store: str | None) -> None:
@@ -120,7 +116,7 @@ async def _titles(found: "Sessions", chains: Iterable["Chain"]) -> dict[str, str
 
 
 @app.command(epilog="Example: clew show demo")
-def show(
+async def show(
     name: PerhapsName = None,
     ids: Annotated[bool, typer.Option("--ids", help="Show the id of each item, for clew pin.")] = False,
     as_json: AsJson = False,
@@ -130,34 +126,28 @@ def show(
     """Show what fills the window, and the conversation as the model last saw it; without NAME, list conversations."""
     if name is None:
         _listed(as_json, store)
-        asyncio.run(_sessions(None, "", False, LISTED, as_json, scope, store))
+        await _sessions(None, "", False, LISTED, as_json, scope, store)
         return
     from rich.console import Console
 
-    from clew.screens.window import window
-
-    found = asyncio.run(_window(name, scope, store))
-    if as_json:
-        echo_json(found.as_json())
-    else:
-        window(Console(highlight=False), found, ids)
-
-
-async def _window(name: str, scope: str, path: str | None) -> "ShownWindow":
     from clew.agent.control.pointers import as_read
-    from clew.screens.window import ShownWindow
+    from clew.screens.window import ShownWindow, window
 
-    async with conversation(name, scope, path) as one:
+    async with conversation(name, scope, store) as one:
         found = await one.window(sent=True)
         session, said = await one.session(), await one.said(found.view)
-    return ShownWindow(session, replace(found, view=as_read(found.view)), said)
+    shown = ShownWindow(session, replace(found, view=as_read(found.view)), said)
+    if as_json:
+        echo_json(shown.as_json())
+    else:
+        window(Console(highlight=False), shown, ids)
 
 
 # --- clew diff --------------------------------------------------------------------------------------------------------
 
 
 @app.command(epilog="Example: clew diff demo")
-def diff(
+async def diff(
     name: SessionName,
     full: Annotated[bool, typer.Option("--full", help="List every item that left the view.")] = False,
     as_json: AsJson = False,
@@ -172,23 +162,19 @@ def diff(
 
     from clew.screens import diff as screen
 
-    found = asyncio.run(_compared(name, scope, store))
+    async with conversation(name, scope, store) as one:
+        found = await one.diff()
     if as_json:
         echo_json(screen.as_json(found))
     else:
         screen.diff(Console(highlight=False), found, full)
 
 
-async def _compared(name: str, scope: str, path: str | None) -> "Diff":
-    async with conversation(name, scope, path) as one:
-        return await one.diff()
-
-
 # --- clew preview -----------------------------------------------------------------------------------------------------
 
 
 @app.command(epilog="Example: clew preview demo")
-def preview(
+async def preview(
     name: SessionName,
     focus: Annotated[str, typer.Option("--focus", metavar="WORDS", help="What matters most.")] = "",
     full: Annotated[bool, typer.Option("--full", help="List every item that would leave the view.")] = False,
@@ -204,7 +190,8 @@ def preview(
 
     from clew.screens import diff as screen
 
-    found = asyncio.run(_previewed(name, focus, scope, store))
+    async with conversation(name, scope, store) as one:
+        found = await one.preview(focus)
     if as_json:
         echo_json(screen.as_json(found))
     else:
@@ -213,16 +200,11 @@ def preview(
         screen.preview(Console(highlight=False), found, full, model)
 
 
-async def _previewed(name: str, focus: str, scope: str, path: str | None) -> "Diff":
-    async with conversation(name, scope, path) as one:
-        return await one.preview(focus)
-
-
 # --- clew chapters ----------------------------------------------------------------------------------------------------
 
 
 @app.command(epilog="Example: clew chapters demo")
-def chapters(
+async def chapters(
     name: SessionName,
     id: Annotated[
         str, typer.Argument(metavar="[ID]", help="One of them, with what its model was asked and answered.")
@@ -243,23 +225,19 @@ def chapters(
     if by_code:
         if not id:
             raise typer.BadParameter("--by-code needs the ID of a chapter")
-        asyncio.run(_rewritten(name, id, dry_run, as_json, scope, store))
+        await _rewritten(name, id, dry_run, as_json, scope, store)
         return
-    found = asyncio.run(_chapters(name, id, scope, store))
+    async with conversation(name, scope, store) as one:
+        found = await one.chapters(id)
     if as_json:
         echo_json([screen.as_json(one) for one in found])
     elif not found:
         raise Nothing(f"{name} has no chapters: nothing was compacted")
     elif id:
-        for one in found:
-            screen.told(Console(highlight=False), one)
+        for chapter in found:
+            screen.told(Console(highlight=False), chapter)
     else:
         screen.listed(Console(highlight=False), found)
-
-
-async def _chapters(name: str, id: str, scope: str, path: str | None) -> "list[ToldChapter]":
-    async with conversation(name, scope, path) as one:
-        return await one.chapters(id)
 
 
 async def _rewritten(name: str, id: str, dry_run: bool, as_json: bool, scope: str, path: str | None) -> None:
@@ -283,7 +261,7 @@ async def _rewritten(name: str, id: str, dry_run: bool, as_json: bool, scope: st
 
 
 @app.command(epilog="Example: clew stats")
-def stats(
+async def stats(
     name: PerhapsName = None,
     as_json: AsJson = False,
     scope: ScopeName = "",
@@ -291,16 +269,12 @@ def stats(
 ) -> None:
     """Show tokens and cost of all conversations or one, compared with sending everything."""
     _listed(as_json, store)
-    asyncio.run(_stats(name, as_json, scope, store))
-
-
-async def _stats(name: str | None, as_json: bool, scope: str, path: str | None) -> None:
     from rich.console import Console
 
     from clew.screens import totals as screen
     from clew.sessions.totals import totals
 
-    async with looking(scope, path) as found:
+    async with looking(scope, store) as found:
         every = await ((await found.conversation(name)).namesakes() if name else found.all())
         if not every and not as_json:
             raise Nothing(_nothing(every, "", scope))

@@ -1,6 +1,5 @@
 """The demo: a session of an agent, replayed in a window too small for it."""
 
-import asyncio
 import shlex
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +13,7 @@ TICK = 0.05  # seconds a turn stays on the screen
 
 
 @app.command(epilog='Example: clew demo --ask "Which view should be the default?"')
-def demo(
+async def demo(
     file: Annotated[
         Path | None, typer.Argument(metavar="[FILE]", help="A session file of yours; it is only read, nothing is kept.")
     ] = None,
@@ -41,10 +40,10 @@ def demo(
     tick = 0 if fast else TICK
     if file:
         messages = messages_of(file)
-        asyncio.run(run(console, ":memory:", messages, window or quarter(messages), scope, ask or (), tick))
+        await run(console, ":memory:", messages, window or quarter(messages), scope, ask or (), tick)
     else:
         where = place(store) if store else configured().store
-        replay = asyncio.run(run(console, where, sample(), window or DEMO_WINDOW, scope, ask or (), tick))
+        replay = await run(console, where, sample(), window or DEMO_WINDOW, scope, ask or (), tick)
         given = "" if scope == configured().scope else f" --scope {scope}"
         next_steps(console, replay, given + (f" --store {where}" if store else ""))
         if mine := newest(here()):

@@ -1,6 +1,5 @@
 """Commands that look after the log: how it is, a copy of it, and what is to go for good."""
 
-import asyncio
 import json
 from dataclasses import asdict
 from datetime import datetime
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @app.command(epilog="Example: clew doctor --deep")
-def doctor(
+async def doctor(
     deep: Annotated[bool, typer.Option("--deep", help="Read and verify every body instead of a sample.")] = False,
     repair: Annotated[bool, typer.Option("--repair", help="Repair what can be repaired without loss.")] = False,
     as_json: AsJson = False,
@@ -35,7 +34,7 @@ def doctor(
         mend(as_json)
     lost = gone() if store is None else []
     try:
-        survey, problems, purges = asyncio.run(_examined(store, deep, repair))
+        survey, problems, purges = await _examined(store, deep, repair)
     except NotFound:  # no log yet
         if not lost:
             raise
@@ -105,7 +104,7 @@ def _damage(where: str | None, error: StoreError) -> list["Problem"]:
 
 
 @app.command(epilog="Example: clew backup ~/clew-2026-11-15.db")
-def backup(
+async def backup(
     dest: Annotated[Path, typer.Argument(metavar="DEST", help="The file to write.")],
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     store: StorePath = None,
@@ -114,20 +113,16 @@ def backup(
     """Copy the log to one private file and verify the copy; safe while others write."""
     from clew.screens.lines import volume
 
-    size = asyncio.run(_backed_up(dest, force, store))
+    log = opened(store)
+    try:
+        with bar("copying") as progress:
+            size = await log.backup(dest, force, progress)
+    finally:
+        await log.close()
     if as_json:
         echo_json({"file": str(dest), "bytes": size, "verified": True})
         return
     typer.echo(f"{dest}: {volume(size)}, verified")
-
-
-async def _backed_up(dest: Path, force: bool, where: str | None) -> int:
-    store = opened(where)
-    try:
-        with bar("copying") as progress:
-            return await store.backup(dest, force, progress)
-    finally:
-        await store.close()
 
 
 @app.command(epilog="Example: clew restore ~/clew-2026-11-15.db")
@@ -154,7 +149,7 @@ def restore(
 
 
 @app.command(epilog="Example: clew purge demo-2 --dry-run")
-def purge(
+async def purge(
     names: Annotated[
         list[str] | None,
         typer.Argument(
@@ -181,37 +176,23 @@ def purge(
     """Permanently delete conversations, or one item, from the log and its file."""
     if sum((bool(names), before is not None, every, bool(item))) != 1:
         raise typer.BadParameter("give names, or one of --before, --all and --id")
-    asyncio.run(_purge(names or [], before, item, reason, dry_run, yes, scope, store, as_json))
-
-
-async def _purge(
-    names: list[str],
-    before: datetime | None,
-    item: str,
-    reason: str,
-    dry_run: bool,
-    yes: bool,
-    scope: str,
-    where: str | None,
-    as_json: bool,
-) -> None:
     from clew.engine.recall import resolve
     from clew.screens.upkeep import amounts
 
     def say(text: str) -> None:
         typer.echo(text, err=as_json)  # standard output is for the JSON alone
 
-    store = opened(where)
+    log = opened(store)
     try:
-        branches = [] if item else await _chosen(store, scope, names, before)
-        id = await resolve(store, scope, item) if item else ""
+        branches = [] if item else await _chosen(log, scope, names or [], before)
+        id = await resolve(log, scope, item) if item else ""
 
         async def act(dry_run: bool) -> "Purge":
             if item:
-                return await store.purge_item(scope, id, reason, dry_run)
+                return await log.purge_item(scope, id, reason, dry_run)
             since = before.timestamp() if before else None
             with bar("looking" if dry_run else "deleting") as progress:
-                return await store.purge(scope, branches, reason, dry_run, since, progress)
+                return await log.purge(scope, branches, reason, dry_run, since, progress)
 
         took = await act(dry_run=True)
         say(f"{'would delete' if dry_run else 'to delete'}: {amounts(took)}")
@@ -223,8 +204,8 @@ async def _purge(
         if not sure:
             return
         say(f"deleted: {amounts(took)}")
-        if store.lingering:
-            say(store.lingering)
+        if log.lingering:
+            say(log.lingering)
         if took.left_to_vacuum:
             say(
                 "the tables are large and were not rewritten: the server overwrites the deleted bytes in time; "
@@ -234,7 +215,7 @@ async def _purge(
             say("another process is reading the log: stop it, then run clew doctor --repair to erase the deleted bytes")
             raise typer.Exit(1)
     finally:
-        await store.close()
+        await log.close()
 
 
 async def _chosen(store: "SQLStore", scope: str, names: list[str], before: datetime | None) -> list[str]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -12,14 +11,13 @@ import typer
 from clew.cli.app import AsJson, CallNumber, ScopeName, SessionName, StorePath, app, conversation, echo_json, printable
 
 if TYPE_CHECKING:
-    from clew.core.view import View
     from clew.sessions.conversation import PinnedItem
 
 Off = Annotated[bool, typer.Option("--off", help="Remove it again.")]
 
 
 @app.command(epilog="Example: clew undo demo --count 1")
-def undo(
+async def undo(
     name: SessionName,
     count: Annotated[int, typer.Option(min=1, metavar="N", help="Number of compactions, from the newest on.")] = 1,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
@@ -28,13 +26,9 @@ def undo(
     store: StorePath = None,
 ) -> None:
     """Undo the newest compactions: the originals are in view again, and later messages stay."""
-    asyncio.run(_undo(name, count, yes, as_json, scope, store))
-
-
-async def _undo(name: str, count: int, yes: bool, as_json: bool, scope: str, path: str | None) -> None:
     from clew.screens.lines import count as counted
 
-    async with conversation(name, scope, path) as one:
+    async with conversation(name, scope, store) as one:
         if not yes and sys.stdin.isatty():
             would = await one.undo(count, dry_run=True)
             told = f"the view would grow from {would.before:,} to {would.after:,} tokens, of {would.limit:,}"
@@ -50,7 +44,7 @@ async def _undo(name: str, count: int, yes: bool, as_json: bool, scope: str, pat
 
 
 @app.command(epilog="Example: clew resume demo -o request.json")
-def resume(
+async def resume(
     name: SessionName,
     call: CallNumber = None,
     out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="Output file.")] = None,
@@ -62,29 +56,24 @@ def resume(
     from clew.core import rawjson
     from clew.engine.engine import body
     from clew.screens import save
+    from clew.screens.lines import numbered
 
-    view, told = asyncio.run(_resumed(name, call, scope, store))
+    async with conversation(name, scope, store) as one:
+        session, view = await one.session(), await one.view(call)
+        tokens = await one.engine.expected(view)
+    now = "at its end" if session.ended else "now"
+    how = now if call is None else f"as sent in call {call}"
     data = rawjson.visible(rawjson.dumps(body(as_read(view)))) + b"\n"
     if out is None:
         typer.echo(data, nl=False)
     else:
         save(out, data)
+    told = f"{numbered(session)} {how}: {len(view.nodes):,} items, {tokens:,} tokens, {view.frame.format}"
     typer.echo(told, err=True)
 
 
-async def _resumed(name: str, call: int | None, scope: str, path: str | None) -> tuple["View", str]:
-    from clew.screens.lines import numbered
-
-    async with conversation(name, scope, path) as one:
-        session, view = await one.session(), await one.view(call)
-        tokens = await one.engine.expected(view)
-    now = "at its end" if session.ended else "now"
-    how = now if call is None else f"as sent in call {call}"
-    return view, f"{numbered(session)} {how}: {len(view.nodes):,} items, {tokens:,} tokens, {view.frame.format}"
-
-
 @app.command(epilog="Example: clew fork demo another-try")
-def fork(
+async def fork(
     name: SessionName,
     new: Annotated[str, typer.Argument(metavar="NEWNAME", help="Name of the new conversation.")],
     call: CallNumber = None,
@@ -93,13 +82,9 @@ def fork(
     store: StorePath = None,
 ) -> None:
     """Start a new conversation from the history of another one, up to now or to a call."""
-    asyncio.run(_fork(name, new, call, as_json, scope, store))
-
-
-async def _fork(name: str, new: str, call: int | None, as_json: bool, scope: str, path: str | None) -> None:
     from clew.screens.lines import numbered, words
 
-    async with conversation(name, scope, path) as one:
+    async with conversation(name, scope, store) as one:
         made = await one.fork(new, call)
     if as_json:
         echo_json(asdict(made)["session"])
@@ -113,7 +98,7 @@ async def _fork(name: str, new: str, call: int | None, as_json: bool, scope: str
 
 
 @app.command(epilog="Example: clew pin demo")
-def pin(
+async def pin(
     name: SessionName,
     items: Annotated[
         list[str] | None, typer.Argument(metavar="[ITEM]...", help="Ids, as shown by clew show --ids.")
@@ -124,11 +109,7 @@ def pin(
     store: StorePath = None,
 ) -> None:
     """Pin items, so that they stay verbatim in every later view; without ITEM, list the pinned items."""
-    asyncio.run(_pin(name, items or [], off, as_json, scope, store))
-
-
-async def _pin(name: str, items: list[str], off: bool, as_json: bool, scope: str, path: str | None) -> None:
-    async with conversation(name, scope, path) as one:
+    async with conversation(name, scope, store) as one:
         if items:
             await one.pin(items, off)
         held = await one.pins()
@@ -155,7 +136,7 @@ def _print_pins(held: "list[PinnedItem]") -> None:
 
 
 @app.command(epilog="Example: clew method demo llm")
-def method(
+async def method(
     name: SessionName,
     given: Annotated[
         Literal["auto", "llm"] | None,
@@ -168,29 +149,24 @@ def method(
     store: StorePath = None,
 ) -> None:
     """Switch who decides when a conversation is compacted, from its next request on; without a method, print it."""
-    holds = asyncio.run(_method(name, given, scope, store))
+    from clew.sessions.methods import METHOD_SECONDS
+
+    async with conversation(name, scope, store) as one:
+        if given is not None:
+            await one.switch(given)
+            await asyncio.sleep(1.5 * METHOD_SECONDS)  # until a gateway that runs knows of it
+        holds = given or await one.method()
     if as_json:
         echo_json({"method": holds})
     else:
         typer.echo(holds)
 
 
-async def _method(name: str, given: str | None, scope: str, path: str | None) -> str:
-    from clew.sessions.methods import METHOD_SECONDS
-
-    async with conversation(name, scope, path) as one:
-        if given is None:
-            return await one.method()
-        await one.switch(given)
-        await asyncio.sleep(1.5 * METHOD_SECONDS)  # until a gateway that runs knows of it
-        return given
-
-
 # --- tags and the archive ---------------------------------------------------------------------------------------------
 
 
 @app.command(epilog="Example: clew tag demo nightly")
-def tag(
+async def tag(
     name: SessionName,
     given: Annotated[list[str] | None, typer.Argument(metavar="[WORD]...", help="The tags.")] = None,
     off: Off = False,
@@ -199,7 +175,9 @@ def tag(
     store: StorePath = None,
 ) -> None:
     """Add tags to a conversation, for clew sessions --tag; without WORD, print its tags."""
-    tags = asyncio.run(_tag(name, given or [], off, scope, store))
+    words = given or []
+    async with conversation(name, scope, store) as one:
+        tags = (await one.tag(() if off else words, words if off else ())).tags
     if as_json:
         echo_json(tags)
         return
@@ -207,23 +185,14 @@ def tag(
         typer.echo(printable(held))
 
 
-async def _tag(name: str, given: list[str], off: bool, scope: str, path: str | None) -> Sequence[str]:
-    async with conversation(name, scope, path) as one:
-        return (await one.tag(() if off else given, given if off else ())).tags
-
-
 @app.command(epilog="Example: clew archive demo")
-def archive(
+async def archive(
     name: SessionName, off: Off = False, scope: ScopeName = "", store: StorePath = None, as_json: AsJson = False
 ) -> None:
     """Archive a conversation with its forks and sub-agents; nothing is deleted."""
-    asyncio.run(_archive(name, off, scope, store, as_json))
-
-
-async def _archive(name: str, off: bool, scope: str, path: str | None, as_json: bool) -> None:
     from clew.screens.lines import called, count
 
-    async with conversation(name, scope, path) as one:
+    async with conversation(name, scope, store) as one:
         session, put = await one.session(), (await one.archive(off)).branches
     if as_json:
         echo_json({"session": called(session), "archived": not off, "branches": put})

@@ -1,6 +1,5 @@
 """The command that works: an agent with tools, for scripts and CI."""
 
-import asyncio
 import sys
 from contextlib import aclosing
 from importlib.resources import files
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @app.command(epilog='Example: clew run "Why does the build fail?" --run --session build')
-def run(
+async def run(
     task: Annotated[str, typer.Argument(metavar="TASK", help="The task; - reads it from standard input.")],
     model: Annotated[
         str, typer.Option("--model", metavar="NAME", help="The model; clew model list shows the names.")
@@ -51,38 +50,22 @@ def run(
         raise typer.BadParameter("the task is empty")
     if not folder.is_dir():
         raise typer.BadParameter(f"{folder} is not a folder")
-    code = asyncio.run(_work(text, model, session, method, folder, write, execute, as_json, scope, store))
-    raise typer.Exit(code)
-
-
-async def _work(
-    text: str,
-    model: str,
-    session: str,
-    method: Literal["auto", "llm"] | None,
-    folder: Path,
-    write: bool,
-    execute: bool,
-    as_json: bool,
-    scope: str,
-    where: str | None,
-) -> int:
     config = configured()
     model = model_to_ask(model, config)
-    store = opened(where, create=True)
+    log = opened(store, create=True)
     agent: Agent | None = None
     try:
-        agent = _agent(config, store, model, session, folder, write, execute, scope)
+        agent = _agent(config, log, model, session, folder, write, execute, scope)
         await agent.controller.load(scope, agent.session)
         if method is not None:
             agent.controller.method = method
         await agent.controller.save(scope, agent.session)
-        return await _watch(agent, text, as_json)
+        raise typer.Exit(await _watch(agent, text, as_json))
     finally:
         if agent:
             await agent.speaker.close()
             await agent.controller.engine.close()
-        await store.close()
+        await log.close()
 
 
 def _agent(
