@@ -61,7 +61,7 @@ class BlockWriter:
         by_models = self._by_models(log, spans, chapters, most, brief)
         taken = sum(self.meter.item(block.item()).tokens for block in by_models.values())
         more = int(room * self._share(spans, by_models) + ADDED_SHARE * taken)
-        room = max(room, min(free - state, taken + more)) if by_models else room
+        room = max(room, min(free - stands, taken + more)) if by_models else room
         found, items = self._fitted(log, spans, room, stands, focus if carries else None, brief, by_models)
         helps = [history.helps(span, item) for span, item in zip(spans, items, strict=True)]
         if not all(helps):
