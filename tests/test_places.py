@@ -15,12 +15,13 @@ from clew.errors import NotFound, install_line
 from clew.store.addresses import hidden
 from clew.store.places import Server, is_url
 from clew.store.sql import SQLStore
-from clew.testing import check_store, conversation
+from clew.testing import conversation
 from shell import invoke
+from store_promises import check_store
 
 OPENER = """
 import asyncio, sys, clew
-from clew.testing import check_store, conversation
+from clew.testing import conversation
 async def main(place):
     store = clew.open_store(place)
     view = await clew.Engine(store).prepare(clew.Request(conversation(1, 3), session=sys.argv[2]))

@@ -38,7 +38,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "resume": "Write a request as it was, or would be, sent",
         "compress": "Make a conversation in a file fit",
         "count": "Count the tokens of a text or a conversation",
-        "batch": "Compress, audit or search many files at once",
+        "batch": "Compress or search many files at once",
         "crush": "A new session in Crush that goes on from another",
     },
     "Keep": {
