@@ -63,7 +63,7 @@ def lines_of(result: Node, asked: str, used: AbstractSet[str], telling: bool = F
     found = known[asked]
     if used:
         more = [
-            (USED, n, line.text) for n, line in enumerate(sheet(result.item).lines) if not used.isdisjoint(line.keys)
+            (USED, n, line.text) for n, line in enumerate(sheet(result.item).lines) if not used.isdisjoint(line.facts)
         ]
         found = [*found, *more]
     best = sorted((one for one in found if one[0] > 0 or not telling), key=lambda one: (-one[0], one[1]))
