@@ -38,6 +38,7 @@ class BlockWriter:
     def __init__(self, history: History) -> None:
         self.history, self.view, self.meter = history, history.view, history.meter
         self.anew: Standing | None = None  # how things stand after the last block, where something before it is new
+        self._logs: dict[Sequence[Stretch], Log] = {}  # a fold is tried with several sizes
 
     def written(
         self, spans: Sequence[Stretch], room: int, stands: int, free: int, brief: bool = False, full: bool = False
@@ -51,7 +52,9 @@ class BlockWriter:
         originals = [self.view.originals(*span) for span in spans]
         chapters = [history.chapters.get(span) for span in spans]
         told_of = {n: one.texts[0] for n, one in enumerate(chapters) if one}
-        log = Log(originals, history.since(spans), history.between(spans), told_of, history.known, history.earlier)
+        if (log := self._logs.get(tuple(spans))) is None:
+            log = Log(originals, history.since(spans), history.between(spans), told_of, history.known, history.earlier)
+            self._logs = {tuple(spans): log}
         carries = spans[-1][0] > max(old, default=-1)  # the last of them is the last block of all
         told = {*old, *(at for span in spans for at in range(*span))}
         self.anew = None if carries else history.read(told, max(told) + 1)
@@ -59,7 +62,7 @@ class BlockWriter:
         state = self.meter.counter.text(log.stands(int(DENSE * stands))) if carries and told_of else stands
         most = None if full else max(room, free - state)
         by_models = self._by_models(log, spans, chapters, most, brief)
-        taken = sum(self.meter.item(block.item()).tokens for block in by_models.values())
+        taken = self.history.log_tokens(by_models.values())
         more = int(room * self._share(spans, by_models) + ADDED_SHARE * taken)
         room = max(room, min(free - state, taken + more)) if by_models else room
         found, items = self._fitted(log, spans, room, stands, focus if carries else None, brief, by_models)
@@ -92,7 +95,9 @@ class BlockWriter:
                 found[n] = Block(part.first, part.last, self.view.short(*span), *words, stands_for=of)
         if room is None:
             return found
-        fitting = shorter(self.meter, {spans[n]: found[n] for n in found}, int(room * (1 - self._share(spans, found))))
+        fitting = shorter(
+            self.history.block_tokens, {spans[n]: found[n] for n in found}, int(room * (1 - self._share(spans, found)))
+        )
         return {n: fitting[spans[n]] for n in found}
 
     def _share(self, spans: Sequence[Stretch], by_models: Mapping[int, Block]) -> float:
@@ -112,7 +117,7 @@ class BlockWriter:
     ) -> tuple[list[Block], list[Item]]:
         """Blocks, and items that show them, in so many tokens; the last says how things stand, if `focus` is a text."""
         handles, newest = [self.view.short(*span) for span in spans], self.history.is_newest_folded(spans)
-        sizes = {n: self.meter.item(block.item()).tokens for n, block in by_models.items()}
+        sizes = {n: self.history.block_tokens(block) for n, block in by_models.items()}
         stand_for = [self.history.tokens_of(span) for span in spans]
         fair = room / max(1, sum(stand_for))
         most, room = room + stands, room - sum(sizes.values())
