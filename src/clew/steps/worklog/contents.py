@@ -84,18 +84,20 @@ def _rated(result: Item, asked: str) -> Iterator[ResultLine]:
     having = Counter(word for line in lines for word in set(line.text.lower().split()))
     repeats = 1 - sum(n == 1 for n in having.values()) / max(1, len(having))  # in prose hardly any, in a log nearly all
     wanted = {word for word in words_of(asked) if len(word) > 3 or DIGIT.search(word)}
-    seeks = re.compile("|".join(map(re.escape, sorted(wanted, key=len, reverse=True)))) if wanted else None
+    whole = "\n".join(line.text for line in lines).lower()
+    wanted = {word for word in wanted if word in whole}
     rated = list[ResultLine]()
     for n, (line, shape) in enumerate(zip(lines, shapes, strict=True)):
         if not LEAST <= len(line.text) <= LONGEST or _DIVIDES.fullmatch(line.text) or WRAPPING.fullmatch(line.text):
             continue
         if count[shape] >= RARE and common > COMMON:
             continue  # of sixty lines of one shape those are told that have another, and how many there are
-        hits = len(set(seeks.findall(line.text.lower()))) if seeks else 0
+        low = line.text.lower()
+        hits = sum(word in low for word in wanted)
         if table and not hits:
             continue
         rare = common * log(len(lines) / count[shape]) if count[shape] < RARE else 0.0
-        alone = repeats * sum(having[word] == 1 for word in line.text.lower().split())
+        alone = repeats * sum(having[word] == 1 for word in low.split())
         rated.append((rare + ASKED * hits**0.5 + min(4, len(_VALUE.findall(line.text)) + alone), n, line.text))
     rated.sort(key=lambda one: (-one[0], one[1]))
     yield from rated[: 2 * LINES]
