@@ -174,12 +174,13 @@ class LogFold:
 
     def _extent(self) -> int:
         """How many of the oldest groups to fold, by a first guess."""
-        told = Size(self.history.log_tokens(self.log.values()) + self.stands) if self.old else Size(self.stands)
-        rest = self.size.less(self.meter.nodes(self.view.nodes[at] for at in self.old)).plus(told)
-        gone = list(accumulate(self.sizes, Size.plus))
+        told = self.history.log_tokens(self.log.values()) + self.stands
+        rest = self.size.less(self.meter.nodes(self.view.nodes[at] for at in self.old)).plus(Size(told))
+        gone, most = list(accumulate(self.sizes, Size.plus)), max(0, self.most - told)
 
         def is_enough(n: int) -> bool:
-            return rest.less(gone[n]).plus(Size(int(RATIO * gone[n].tokens), 0, 0, 1)).within(self.goal)
+            new = min(most, int(RATIO * gone[n].tokens))
+            return rest.less(gone[n]).plus(Size(new, 0, 0, 1)).within(self.goal)
 
         return min(len(gone), 1 + bisect_left(range(len(gone)), True, key=is_enough))  # the more go, the less is left
 
