@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from dataclasses import replace as with_
 from heapq import heapify, heappop, heappush
 from itertools import accumulate
@@ -94,7 +94,7 @@ class Block:
     def to_json(self) -> dict[str, Any]:
         """As an edit keeps it."""
         lists = {"texts": list(self.texts), "findings": list(self.findings), "lines": [list(one) for one in self.lines]}
-        kept = asdict(self) | lists
+        kept = {part.name: getattr(self, part.name) for part in fields(self)} | lists
         others = ("lines",) if self.author else ("author", "findings")
         return {key: value for key, value in kept.items() if key not in others}
 

@@ -128,7 +128,7 @@ class BlockWriter:
         for n, taken in sizes.items():
             added = max(ADDED_SHARE * taken, fair * stand_for[n] - taken)
             limits[n] = 0 if brief else min(limits[n], int(DENSE * added))
-        before = least_taken = 0
+        least_taken = 0
         fits = exceeds = 0.0  # the largest size that fits, the smallest that does not
         for _ in range(FITTINGS):
             told = log.told(max(0, int(size) - len(focus or "")), limits)
@@ -145,16 +145,17 @@ class BlockWriter:
             taken = self.meter.items(sent).tokens
             if taken <= most or not found or taken < least_taken:
                 found, items, least_taken = made, sent, taken
-            if UNDER * UNDER * most <= taken <= most or (taken <= most and not exceeds and taken <= before):
+            all_told = sum(len(block.texts[0]) for block in by_code)
+            if UNDER * UNDER * most <= taken <= most or (taken <= most and log.is_all):
                 break
-            before, less = taken, UNDER * most / taken
+            less = UNDER * most / taken
             if taken <= most:
                 fits = size
             else:
                 exceeds, least = size, min(state_size, DENSE * self.history.rules_size)
                 state_size = max(least, min(state_size, len(state)) * less)
             # By what was told, not by what might have been: a text need not fill its room.
-            near = min(size, sum(len(block.texts[0]) for block in by_code)) if exceeds else size
+            near = min(size, all_told) if exceeds else size
             size = (fits + exceeds) / 2 if fits and exceeds else less * near
         return found, items
 
