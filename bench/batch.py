@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any
 
 TARGET = {"real": "20000", "made": "500"}  # tokens; made-up conversations are short
-ACTS = ("search", "audit", "compress", "score")
+ACTS = ("search", "compress")
 KEPT = ("tasks", "conversations", "records", "failures", "bytes_in", "bytes_out", "cpu_seconds", "digest")
 Figures = dict[str, Any]
 
 
 def command(act: str, kind: str) -> list[str]:
     """The words of a command: the act, and what it is told."""
-    return [act, *{"search": ["error"], "audit": []}.get(act, ["--target", TARGET[kind]])]
+    return [act, *{"search": ["error"]}.get(act, ["--target", TARGET[kind]])]
 
 
 def measured(words: Sequence[str], folder: Path, more: Sequence[str], kill: bool = False) -> Figures:

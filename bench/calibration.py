@@ -24,11 +24,12 @@ from clew.core.items import Digests, Frame, Item, Node
 from clew.core.limits import Budget
 from clew.core.view import View
 from clew.steps import default
-from clew.tokens import ESTIMATE, Counter, Plain, vocabulary_for
+from clew.tokens import Counter, Plain, vocabulary_for
 from clew.tokens.calibration import Anchor, Calibration, Traits, traits
 from clew.tokens.meter import Meter
 from clew.tokens.target import Target
 from clew.wire import decode
+from estimate import ESTIMATE
 
 SAMPLE = Path(__file__).parents[1] / "src" / "clew" / "data" / "sample.jsonl.gz"
 CALLS = 40

@@ -18,7 +18,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from clew.tokens import estimate, vocabulary_for
+from clew.tokens import vocabulary_for
+from estimate import estimate
 
 SCRIPTS = {
     "Chinese": "人人生而自由,在尊严和权利上一律平等。他们赋有理性和良心,并应以兄弟关系的精神相对待。"

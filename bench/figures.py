@@ -124,7 +124,7 @@ def batch_runs(result: Mapping[str, Any]) -> list[str]:
 
 
 def _acts(figures: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    return [(act, figures[act]) for act in ("search", "audit", "compress", "score")]
+    return [(act, figures[act]) for act in ("search", "compress")]
 
 
 def _mb(figures: Mapping[str, Any]) -> float:

@@ -1,4 +1,4 @@
-"""Fit the weights of clew.tokens.estimate: python bench/fit_estimate.py CORPUS_DIR
+"""Fit the weights of estimate: python bench/fit_estimate.py CORPUS_DIR
 
 CORPUS_DIR holds *.jsonl.gz, one conversation per line with a `messages` list. Prints the error per kind
 of text on pieces that were not fitted, then the weights.
@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from clew.tokens import vocabulary_for
-from clew.tokens.estimate import PATTERNS, features
 from counts import built_in_samples
+from estimate import PATTERNS, features
 
 PIECE = 1500  # characters: about the size of a message
 Rows = list[tuple[list[float], int]]

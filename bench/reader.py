@@ -24,6 +24,7 @@ from clew.errors import ClewError
 from proofs import Settings, part
 from proofs.pages import documents, keep, pictures
 from reading.asking import ask
+from reading.authored import authored
 from reading.cases import in_folder, methods, shipped
 from reading.judged import record, save
 from reading.sheets import answers, dealt, graded, stands, write_grading, write_sheets
@@ -41,6 +42,11 @@ def main() -> int:
     asked.add_argument("--base-url", metavar="URL", help="of a server that speaks OpenAI's API")
     asked.add_argument("--folder", type=Path, help="for all that a run with a model writes; default: bench/out/reader")
     asked.add_argument("--data", type=Path, metavar="DIR", help="cases.jsonl and sessions in *.jsonl.gz")
+    asked.add_argument("--author", metavar="NAME", help="who writes clew's chapters: a model, or files:DIR for people")
+    asked.add_argument(
+        "--part", type=int, metavar="N", help="with --author: in a window of one Nth of the conversation"
+    )
+    asked.add_argument("--only", default="", metavar="WORDS", help="cases whose name has one of these; with commas")
     asked.add_argument("--methods", help="separated by commas; default: all that are installed")
     asked.add_argument("--graders", type=int, metavar="N", help="default: one for each case")
     asked.add_argument("--seed", type=int, help="of who reads what, and of the order for graders; default: a new one")
@@ -76,9 +82,14 @@ def run(given: argparse.Namespace) -> int:
 def make_sheets(given: argparse.Namespace, folder: Path, alone: bool) -> list[Path]:
     """The sheets of the readers."""
     cases = [*shipped(), *(in_folder(given.data) if given.data else ())]
+    cases = [case for case in cases if any(word in case.name for word in given.only.split(","))]
     seed = secrets.randbelow(10**6) if given.seed is None else given.seed
     wanted = given.methods.split(",") if given.methods else None
-    return write_sheets(folder, dealt(stands(cases, methods(wanted)), seed, alone), seed)
+    if given.author:
+        found = asyncio.run(authored(cases, given.author, given.base_url, given.part, folder))
+    else:
+        found = stands(cases, methods(wanted))
+    return write_sheets(folder, dealt(found, seed, alone), seed)
 
 
 def told(paths: list[Path], where: Path, who: str) -> None:

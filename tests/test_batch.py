@@ -10,8 +10,7 @@ import pytest
 import clew
 from archiving import SHARED, Deadly, make, results, serially, small
 from clew import BadRequest, Busy, Engine, Request, open_store
-from clew.audit import AuditReport, read_files, session_files
-from clew.batch import BatchAudit, BatchCompress, BatchScore, BatchSearch, begin, finish
+from clew.batch import BatchCompress, BatchSearch, begin, finish
 from clew.batch.folder import BatchFolder
 from clew.batch.raw import RawConversation, conversations
 from clew.batch.records import records
@@ -179,32 +178,6 @@ def test_compress_is_what_clew_compress_gives_and_says_what_ids_stand_for() -> N
         clew.compress(talk["messages"], target_tokens=600, preset="tiny")
 
 
-def test_score_counts_what_a_reader_would_miss() -> None:
-    said = " ".join(f"We looked at src/part{n}/file{n}.py." for n in range(300))
-    talk = [{"role": "user", "content": "Go on."}, {"role": "assistant", "content": said}] * 2
-    talk += [{"role": "user", "content": "And now src/last.py."}]
-    [record] = records(raw({"messages": talk}), BatchScore(700, content=True))
-    paths = record["facts"]["paths"]
-    assert paths["before"] == 301
-    assert 0 < paths["kept"] < 301
-    assert len(record["lost"]["paths"]) == 301 - paths["kept"]
-    assert record["facts_kept"] <= record["facts_before"]
-    [whole] = records(raw({"messages": talk}), BatchScore(100_000))
-    assert whole["facts_kept"] == whole["facts_before"] == record["facts_before"]
-    assert whole["edits"] == 0
-
-
-def test_audit_has_the_rows_of_clew_audit(folder: Path) -> None:
-    for agent in ("claude-code", "codex"):
-        path = folder / "agents" / agent / "one.jsonl"
-        [record] = records(RawConversation("one.jsonl", 0, path.read_bytes()), BatchAudit())
-        files, _ = session_files([path])
-        assert record["compactions"] == AuditReport.of([], read_files(files)).as_json()["compactions"]
-        assert len(record["compactions"]) == 1
-    [none] = records(raw(small(1)), BatchAudit())
-    assert none["compactions"] == []
-
-
 def test_search_wants_all_words_in_one_message() -> None:
     talk = {
         "messages": [{"role": "user", "content": "The Größe of\nthe pool"}, {"role": "assistant", "content": "pool"}]
@@ -266,8 +239,8 @@ def test_the_command_finds_goes_on_and_refuses(tmp_path: Path) -> None:
     assert "talks.jsonl.gz#0-" in first.output
     assert "\x1b" not in first.output
     assert invoke([*said, "--json"]).output.count('"conversations":1') == 1
-    other = invoke(["batch", "audit", str(path), "--out", str(out)])
+    other = invoke(["batch", "compress", str(path), "--out", str(out), "--target", "900"])
     assert other.exit_code == 1
-    assert "act: search then, audit now" in other.output
+    assert "act: search then, compress now" in other.output
     missing = invoke(["batch", "compress", str(path), "--out", str(out), "--target", "9"])
     assert missing.exit_code == 2

@@ -1,6 +1,7 @@
 """Chapters by a model in a running session: written in the background, kept in the log, missed if they do not come."""
 
 import asyncio
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
 from pathlib import Path
@@ -10,22 +11,32 @@ import pytest
 
 import clew
 from amounts import combined
+from benchmark.methods import view_of
 from clew import Budget, Engine, ModelError, Prompt, Reply, Request, SQLite, config, events
 from clew.catalog.cost import cost
 from clew.catalog.usage import Spent
+from clew.compression import bounds
 from clew.config import wiring
 from clew.core.view import View
 from clew.engine.settings import Settings
+from clew.facts.chapters import Chapter, Written
 from clew.sessions.export_log import export
 from clew.sessions.import_log import take_in
 from clew.sessions.totals import totals
 from clew.steps import PRESETS
 from clew.steps.chapters.allowance import Allowance, CallLimits
+from clew.steps.chapters.author import NOTHING_KNOWN, ReaderKnows
 from clew.steps.chapters.by_model import ByModel
 from clew.steps.chapters.questions import instruction
+from clew.steps.chapters.with_chapters import WithChapters
 from clew.steps.worklog.blocks import ADDED, Block, blocks
+from clew.steps.worklog.fold import ChapterStretch
 from clew.testing import ScriptedModel, asked_of, write_chapter
+from clew.tokens import Counter, counter_for
+from clew.tokens.meter import Meter
+from clew.tokens.target import Target
 from clew.wire import check
+from reading.cases import shipped
 
 BUDGET = Budget(window=12_000, reserve=1_000, tail=1_000, high=0.7, low=0.5)
 LIMIT = 11_000  # tokens
@@ -578,3 +589,50 @@ async def test_code_adds_what_a_model_leaves_out_and_its_words_stay_longer() -> 
     assert (block.texts[0], added in block.below) == (block.texts[1], True)
     assert ADDED not in block.lower().below  # type: ignore[union-attr]
     await run.close()
+
+
+@dataclass
+class Obedient:
+    """An author that writes as many tokens as it is asked for, of what it reads."""
+
+    counter: Counter
+    name: str = "obedient"
+    size: int = 4_000
+    gives_way: bool = False
+    asked: int = 0
+
+    def refusal(self) -> str:
+        return ""
+
+    async def write(
+        self, asked: Sequence[ChapterStretch], known: ReaderKnows = NOTHING_KNOWN, focus: str = ""
+    ) -> Written:
+        found = []
+        for one in asked:
+            lines = [line for node in one.nodes for line in node.item.text.splitlines() if line.strip()]
+            texts = ["\n".join(self._of(lines, share * one.size)) for share in (1, 1 / 2, 1 / 4, 1 / 16)]
+            found.append(Chapter(tuple(node.id for node in one.nodes), tuple(texts), self.name))
+            self.asked += self.counter.text(texts[0])
+        return Written(tuple(found))
+
+    def _of(self, lines: Sequence[str], size: float) -> Iterator[str]:
+        for line in lines:
+            if (size := size - self.counter.text(line) - 1) < 0:
+                break
+            yield line
+
+
+@pytest.mark.parametrize("size", [2_000, 3_000, 12_000])
+@pytest.mark.parametrize("at", [0, 1])
+async def test_as_much_as_a_model_is_asked_for_stands_whole(at: int, size: int) -> None:
+    """And it is asked for most of what code alone would take."""
+    view = view_of(shipped()[at].messages)
+    meter = Meter(counter_for("claude-sonnet-4-5"))
+    target = Target.of(bounds(size, view.frame, [n.item for n in view.nodes], meter), meter).around(view.frame)
+    alone = await PRESETS["default"]()(view, target)
+    author = Obedient(meter.counter)
+    after = await WithChapters(author, PRESETS["default"]())(view, target)
+    log = [block for block, _ in blocks(after).values() if block.author]
+    assert target.size(after).within(target.limit)
+    assert {block.level for block in log} == {0}, "in full"
+    assert author.asked >= min(0.8 * author.size, meter.nodes(alone.nodes[at] for at in blocks(alone)).tokens / 2)

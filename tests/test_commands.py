@@ -270,8 +270,8 @@ def test_a_diff_shows_what_left_what_stands_there_and_what_it_saves(clew: Shell)
 
 def test_a_first_request_that_was_compacted_at_once_is_compared(clew: Shell) -> None:
     messages = [said(f"note {n}: " + "all is well, go on. " * 20)["messages"][0] for n in range(60)]
-    clew("compress", "-", "--target", 2_000, input=json.dumps(messages))
-    found = json.loads(clew("diff", "stdin", "--json").stdout)
+    clew.talked(messages, 2_000)
+    found = json.loads(clew("diff", "talk", "--json").stdout)
     assert found["tokens"]["after"] <= found["tokens"]["limit"] == 2_003 < found["tokens"]["before"]
 
 
@@ -600,33 +600,14 @@ def test_a_packed_file_is_unpacked_as_far_as_sessions_go(clew: Shell) -> None:
 
 
 def test_what_prints_data_prints_json_too(clew: Shell) -> None:
-    talk = clew.file("talk.json", '{"messages": [{"role": "user", "content": "hello"}]}')
-    assert json.loads(clew("count", talk, "--json").stdout)["kinds"]["user"]["items"] == 1
-    words = clew.file("words.txt", "hello there")
-    assert json.loads(clew("count", words, "--json").stdout)["characters"] == 11
     assert "openai/NAME" in json.loads(clew("model", "list", "--json").stdout)
     assert json.loads(clew("config", "path", "--json").stdout)[0]["kind"] == "user"
-
-
-def test_broken_json_is_not_counted_as_text(clew: Shell) -> None:
-    for name, text in (("talk.json", "hello"), ("notes.txt", '[{"role": "user", "content": "cut o')):
-        done = clew("count", clew.file(name, text))
-        assert (done.exit_code, done.stdout) == (1, "")
-    assert clew("count", clew.file("list.txt", "[x] done")).exit_code == 0
 
 
 def test_a_setting_is_taken_back(clew: Shell) -> None:
     assert clew("config", "set", "budget.high", "0.9").exit_code == 0
     assert "now not set (default)" in clew("config", "unset", "budget.high").stdout
     assert clew("config", "get", "budget.high").stdout.strip() == ""
-
-
-def test_compress_writes_to_the_store_and_scope_that_are_named(clew: Shell, tmp_path: Path) -> None:
-    talk = clew.file("talk.json", '{"messages": [{"role": "user", "content": "hello"}]}')
-    other = tmp_path / "other.db"
-    assert clew("compress", talk, "--store", other, "--scope", "mine", "-o", tmp_path / "out.json").exit_code == 0
-    assert len(json.loads(clew("sessions", "--json", "--store", other, "--scope", "mine").stdout)) == 1
-    assert json.loads(clew("sessions", "--json", "--scope", "mine").stdout) == []
 
 
 def test_a_port_that_is_taken_names_options_that_the_command_has(clew: Shell) -> None:
@@ -647,12 +628,6 @@ def test_an_imported_session_is_listed_by_its_first_words_and_found_by_the_begin
     assert "import 7d1f0a52-93c4 Dr…" in listed  # as much of "Draw the map" as 80 columns have room for
     assert "fork 7d1f0a52-93c4-…" in listed
     assert clew("show", "7d1f0a52-93c4").stdout.startswith("7d1f0a52-93c4-4e1b-8a55-0c6f2b9d1e77.2")
-
-
-def test_json_that_breaks_off_is_not_counted_as_text(clew: Shell) -> None:
-    result = clew("count", clew.file("broken.json", '{"messages": [{"role": "user", "content": "hel\n'))
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert "not JSON: Invalid control character at line 1 column 47" in result.stderr
 
 
 @pytest.mark.parametrize("command", ["serve", "open"])

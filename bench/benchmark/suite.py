@@ -15,7 +15,8 @@ from benchmark.planting import judge_planted, plant
 from benchmark.shipped import judge_shipped
 from clew.core.bridge import run
 from clew.screens.demo import sample
-from clew.tokens import counter_for, estimate
+from clew.tokens import counter_for
+from estimate import estimate
 
 WANTED = 36  # of 40 facts in view, at the size aimed for
 

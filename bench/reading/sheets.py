@@ -42,21 +42,13 @@ class Stand:
 
 def stands(cases: Sequence[Case], methods: Mapping[str, Method]) -> list[Stand]:
     """What every method leaves of every case."""
-    return [
-        Stand(
-            case.name,
-            case.conversation,
-            case.shipped,
-            name,
-            text,
-            len(shown(case.messages)),
-            case.questions,
-            case.group,
-        )
-        for case in cases
-        for whole in [len(shown(case.messages))]
-        for name, text in texts(case, methods)
-    ]
+    return [stand(case, name, text) for case in cases for name, text in texts(case, methods)]
+
+
+def stand(case: Case, method: str, text: str) -> Stand:
+    """A text that stands in for a case."""
+    whole = len(shown(case.messages))
+    return Stand(case.name, case.conversation, case.shipped, method, text, whole, case.questions, case.group)
 
 
 def dealt(found: Sequence[Stand], seed: int, alone: bool) -> list[Stand]:

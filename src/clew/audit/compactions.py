@@ -22,7 +22,7 @@ from clew.core.items import Item
 from clew.sessions.transcripts import Transcript, TranscriptCompaction
 from clew.text.quoting import ASSISTANT, quoted
 from clew.tokens import Counter as TokenCounter
-from clew.tokens import counter_for, estimate
+from clew.tokens import counter_for
 
 MILLION = 1_000_000
 USED_BY_CALLS: tuple[FactKind, ...] = ("paths", "commands")  # of which it shows that they were needed again
@@ -190,7 +190,7 @@ class SessionAudit:
     def _said_before(self, n: int) -> int:
         texts = (i.text for m in range(max(0, self._start(n)), self.cuts[n][0]) for i in self.items[m])
         earlier = (self.cuts[n - 1][1].summary or "") if n else ""
-        return estimate(earlier) + sum(map(estimate, texts))
+        return sum(map(self.counter.text, (earlier, *texts)))
 
     def _needed(self, place: int, part: Part, lost: Mapping[FactKind, Sequence[str]]) -> dict[FactKind, int]:
         """How many lost files and commands a later call used again."""

@@ -1,4 +1,4 @@
-"""What is done with a conversation: four acts, each a pure function of what was said, without model or network."""
+"""What is done with a conversation: two acts, each a pure function of what was said, without model or network."""
 
 import re
 from collections.abc import Mapping
@@ -6,17 +6,10 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
-from clew.audit.compactions import audited
-from clew.audit.hiding import Masking
-from clew.audit.kinds import FACT_KINDS, facts_in
-from clew.audit.reading import may_hold_compaction
-from clew.audit.report import row_of
-from clew.audit.survival import Part, ShownText, shown
-from clew.compression import Compressed, compress
+from clew.compression import compress
 from clew.core.items import Item
 from clew.sessions.transcripts import Transcript
 from clew.text.search import wording
-from clew.wire import decode
 from clew.wire.formats import named
 from clew.wire.rules.check import check
 
@@ -35,11 +28,7 @@ class BatchAct(Protocol):
         ...
 
     def needs(self, data: bytes) -> bool:
-        """Whether a conversation has to be read for it; where not, `without` says what there is to say."""
-        ...
-
-    def without(self) -> BatchRecord | None:
-        """The record of a conversation that need not be read; None: it has none."""
+        """Whether a conversation has to be read for it; where not, it has no record."""
         ...
 
     def __call__(self, transcript: Transcript) -> BatchRecord | None:
@@ -62,31 +51,16 @@ class BatchCompress:
     def needs(self, data: bytes) -> bool:
         return True
 
-    def without(self) -> BatchRecord | None:
-        return None
-
     def __call__(self, transcript: Transcript) -> BatchRecord:
-        body = transcript.body()
-        done = self.compressed(transcript, body)
-        return self.sizes(transcript, body, done) | {
-            "recall": done.places(),
-            "messages": done.messages,
-            "frame": {key: value for key, value in body.items() if key in FRAME_KEYS},
-        }
-
-    def compressed(self, transcript: Transcript, body: Mapping[str, Any]) -> Compressed:
-        """The conversation, made to fit."""
-        return compress(
-            body[named(transcript.format).LIST],
+        body, list_key = transcript.body(), named(transcript.format).LIST
+        done = compress(
+            body[list_key],
             model=self.model or transcript.model,
             target_tokens=self.target,
             format=transcript.format,
             preset=self.preset,
         )
-
-    def sizes(self, transcript: Transcript, body: Mapping[str, Any], done: Compressed) -> BatchRecord:
-        """What a compression came to, and which rules of its provider it breaks that the original did not."""
-        broken = _broken({**body, named(transcript.format).LIST: done.messages}, transcript.format)
+        broken = _broken({**body, list_key: done.messages}, transcript.format)
         if broken:
             broken -= _broken(body, transcript.format)
         return {
@@ -94,69 +68,15 @@ class BatchCompress:
             "tokens_after": done.tokens_after,
             "exact": done.exact,
             "edits": len(done.edits),
-            "broken_rules": sorted(broken),
+            "broken_rules": sorted(broken),  # that the original did not break
+            "recall": done.places(),
+            "messages": done.messages,
+            "frame": {key: value for key, value in body.items() if key in FRAME_KEYS},
         }
 
 
 def _broken(body: Mapping[str, Any], format: str) -> set[str]:
     return {one.rule for one in check(body, format)}
-
-
-@dataclass(frozen=True)
-class BatchScore(BatchCompress):
-    """Make it fit, and count what whoever reads only the result would miss."""
-
-    name: ClassVar[str] = "score"
-    content: bool = False
-
-    def __call__(self, transcript: Transcript) -> BatchRecord:
-        body = transcript.body()
-        done = self.compressed(transcript, body)
-        items = list(decode(body, transcript.format)[1])
-        part = Part(fact for item in items for fact in facts_in(item))
-        # What was not changed is there, also where a path could mean two files.
-        kept = (
-            {k: set(part.facts[k]) for k in FACT_KINDS}
-            if not done.edits
-            else part.in_view(_shown(transcript.format, done))
-        )
-        counts = {k: {"before": len(part.facts[k]), "kept": len(kept[k])} for k in FACT_KINDS}
-        before = sum(one["before"] for one in counts.values())
-        found: BatchRecord = self.sizes(transcript, body, done) | {
-            "facts_before": before,
-            "facts_kept": sum(one["kept"] for one in counts.values()),
-            "facts": counts,
-        }
-        if self.content:
-            mask = Masking(items, [])
-            found["lost"] = {k: [mask(f) for f in part.facts[k] if f not in kept[k]] for k in FACT_KINDS}
-        return found
-
-
-def _shown(format: str, done: Compressed) -> ShownText:
-    items = decode({named(format).LIST: done.messages}, format)[1]
-    return ShownText(text for item in items for text in shown(item))
-
-
-@dataclass(frozen=True)
-class BatchAudit:
-    """Count what its own agent lost when it compacted."""
-
-    name: ClassVar[str] = "audit"
-    content: bool = False
-
-    def settings(self) -> dict[str, Any]:
-        return asdict(self)
-
-    def needs(self, data: bytes) -> bool:
-        return may_hold_compaction(data) is not False
-
-    def without(self) -> BatchRecord | None:
-        return {"compactions": []}
-
-    def __call__(self, transcript: Transcript) -> BatchRecord:
-        found = audited(transcript, transcript.name, self.content)
-        return {"compactions": [row_of(one) for one in found]}
 
 
 @dataclass(frozen=True)
@@ -176,9 +96,6 @@ class BatchSearch:
             return True
         low = data.lower()
         return all(word.lower().encode() in low for word in self.words if word.isalnum() and word.isascii())
-
-    def without(self) -> BatchRecord | None:
-        return None
 
     @cached_property
     def words(self) -> list[str]:

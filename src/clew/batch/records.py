@@ -14,27 +14,26 @@ ID_BYTES = 8
 def records(raw: RawConversation, act: BatchAct) -> list[BatchRecord]:
     """What an act makes of a conversation, and of those that began in it; nothing else decides. Raises `ClewError`."""
     if not act.needs(raw.data):
-        without = act.without()
-        return [] if without is None else [_named(raw, "") | {"agent": "", "model": ""} | without]
+        return []
     found = read_own_export(raw.data) if is_own_export(raw.data) else read_all(raw.data, raw.source)
     made = []
-    for which, one in _numbered(found, follow=act.name != "audit"):  # an audit takes its children along itself
+    for which, one in _numbered(found):
         record = act(one)
         if record is not None:
             made.append(_named(raw, which) | _about(one) | record)
     return made
 
 
-def _numbered(found: list[Transcript], follow: bool) -> Iterator[tuple[str, Transcript]]:
+def _numbered(found: list[Transcript]) -> Iterator[tuple[str, Transcript]]:
     """Each conversation with what tells it from others in the same bytes."""
     for n, one in enumerate(found, 1):
-        yield from _with_children(f".{n}" if len(found) > 1 else "", one, follow)
+        yield from _with_children(f".{n}" if len(found) > 1 else "", one)
 
 
-def _with_children(which: str, one: Transcript, follow: bool) -> Iterator[tuple[str, Transcript]]:
+def _with_children(which: str, one: Transcript) -> Iterator[tuple[str, Transcript]]:
     yield which, one
-    for n, child in enumerate(one.children if follow else (), 1):
-        yield from _with_children(f"{which}.c{n}", child, follow)
+    for n, child in enumerate(one.children, 1):
+        yield from _with_children(f"{which}.c{n}", child)
 
 
 def _named(raw: RawConversation, which: str) -> BatchRecord:

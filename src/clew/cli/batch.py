@@ -24,12 +24,12 @@ HITS = 10
 batch = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
-    help="Compress, audit, score or search many conversations at once.\n\n"
+    help="Compress or search many conversations at once.\n\n"
     "PATH is a session file of an agent, an export (.jsonl with one conversation per line: messages of OpenAI or "
     "Anthropic, or ShareGPT), a file of clew export, any of these as .gz, or a folder of them.\n\n"
     "The results are files in the folder --out, one JSON line for each conversation. A run that was stopped or killed "
     "goes on when you give the same command again. What cannot be read is in failures.jsonl.",
-    epilog="Example: clew batch score ~/archive --target 20000 --out scores",
+    epilog="Example: clew batch compress ~/archive --target 20000 --out short",
 )
 app.add_typer(batch, name="batch")
 
@@ -48,7 +48,6 @@ Model = Annotated[
 PresetName = Annotated[
     str, typer.Option("--preset", metavar="NAME", help="How: default, clearing, summarizing or sliding.")
 ]
-Content = Annotated[bool, typer.Option("--content", help="Also list what was lost; secrets are masked.")]
 
 
 @batch.command("compress", epilog="Example: clew batch compress ~/archive --target 20000 --out short")
@@ -69,41 +68,6 @@ def compress_archive(
 
     _check_preset(preset)
     _done(BatchCompress(target, model, preset), paths, out, processes, as_json)
-
-
-@batch.command("score", epilog="Example: clew batch score ~/archive --target 20000 --out scores --content")
-def score_archive(
-    paths: Paths,
-    target: TargetTokens,
-    out: Out,
-    model: Model = "",
-    preset: PresetName = "default",
-    content: Content = False,
-    processes: Processes = None,
-    as_json: AsJson = False,
-) -> None:
-    """Count what would be missing for whoever reads only the compressed conversation.
-
-    Paths, commands, numbers, decisions, rules, names, links and errors that were named: how many are still in it.
-    """
-    from clew.batch import BatchScore
-
-    _check_preset(preset)
-    _done(BatchScore(target, model, preset, content), paths, out, processes, as_json)
-
-
-@batch.command("audit", epilog="Example: clew batch audit ~/.claude/projects --out lost")
-def audit_archive(
-    paths: Paths,
-    out: Out,
-    content: Content = False,
-    processes: Processes = None,
-    as_json: AsJson = False,
-) -> None:
-    """Count what agents lost when they compacted: what clew audit shows, for each conversation."""
-    from clew.batch import BatchAudit
-
-    _done(BatchAudit(content), paths, out, processes, as_json)
 
 
 @batch.command("search", epilog="""Example: clew batch search 'connection "pool size"' ~/archive --out found""")

@@ -188,16 +188,23 @@ class Compactor:
         would = await briefed(self.settings.step, chapters=self.chapters(scope, branch))(view, near)
         if not any("coverage" in edit.evidence for edit in would.edits[len(view.edits) :]):
             return None  # it will fit without a fold
-        return want
+        return (await self._stretches(scope, branch, view, near, author, after=would))[1]
 
     async def _stretches(
-        self, scope: Scope, branch: Branch, view: View, target: Target, author: Author, anew: bool = False
+        self,
+        scope: Scope,
+        branch: Branch,
+        view: View,
+        target: Target,
+        author: Author,
+        anew: bool = False,
+        after: View | None = None,
     ) -> tuple[View, Wanted | None]:
-        """A view with what its fold reads, and what a model shall write of it."""
+        """A view with what its fold reads, and what a model shall write of it; `after` as code alone would fold it."""
         chapters = () if anew else self.chapters(scope, branch)
 
         def found() -> Wanted | None:
-            return wanted(*aims(self.settings.step, view, target), chapters, author.size)
+            return wanted(*aims(self.settings.step, view, target), chapters, author.size, after)
 
         view = await self.with_originals(scope, with_(view, scope=scope, branch=branch.trace.branch), target)
         want = await in_thread(found)

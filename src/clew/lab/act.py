@@ -60,9 +60,6 @@ class Lab:
     def needs(self, data: bytes) -> bool:
         return True
 
-    def without(self) -> None:
-        return None
-
     def __call__(self, transcript: Transcript) -> dict[str, Any] | None:
         session = LabSession(transcript)
         return LabRun(self, session).record() if session.turns else None

@@ -13,6 +13,7 @@ from clew.core.view import View
 from clew.facts.chapters import Chapter
 from clew.steps.places import beside_log, protected
 from clew.steps.protocol import Combination, PureStep, Step
+from clew.steps.worklog.blocks import blocks
 from clew.steps.worklog.fold import ChapterStretch, LogFold
 from clew.steps.worklog.history import LEAST_BLOCK, History, runs
 from clew.tokens.target import Target
@@ -78,6 +79,15 @@ def reads(view: View, target: Target) -> list[str]:
     return [n.id for at, n in enumerate(view.nodes) if n.id in made and (anew or at not in history.old)]
 
 
-def coming(view: View, target: Target, chapters: Sequence[Chapter] = (), most: int = MOST) -> list[ChapterStretch]:
-    """What the next fold will tell of, more or less, and no model has written of; with at most so many tokens."""
-    return LogFold(History(view, beside_log(view, target), chapters=chapters), MOST).coming(most)
+def coming(
+    view: View, target: Target, chapters: Sequence[Chapter] = (), most: int = MOST, after: View | None = None
+) -> list[ChapterStretch]:
+    """What the next fold will tell of, more or less, and no model has written of; with at most so many tokens.
+
+    `after` is the view as code alone would fold it.
+    """
+    stays = None
+    if after is not None:
+        told = blocks(after)
+        stays = target.size(after).tokens - target.meter.nodes(after.nodes[at] for at in told).tokens
+    return LogFold(History(view, beside_log(view, target), chapters=chapters), MOST).coming(most, stays)

@@ -16,7 +16,6 @@ from clew.steps.chapters.questions import shown
 from clew.testing.conversations import PICTURE, conversation
 from clew.testing.laws import check_laws
 from clew.testing.provider import Answer, Call, HeardRequest, StrictProvider
-from clew.testing.stores import check_store
 from clew.wire import decode
 
 __all__ = [
@@ -28,7 +27,6 @@ __all__ = [
     "StrictProvider",
     "asked_of",
     "check_laws",
-    "check_store",
     "conversation",
     "view_of",
     "write_chapter",

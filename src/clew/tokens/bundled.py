@@ -1,4 +1,4 @@
-"""Vocabularies that ship inside the splintr wheel, and what stands in where that wheel does not exist.
+"""Vocabularies that ship inside the splintr wheel.
 
 splintr is imported on the first question and a vocabulary is read on the first count: both cost too much at import.
 """
@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
-from clew.tokens.estimate import ESTIMATE
-from clew.tokens.vocabulary import Vocabulary, whole
+from clew.tokens.vocabulary import whole
 
 _CHUNK = 4096  # Gemma 2 and 3 take time quadratic in the length of mixed white space
 _RUN = 65_536  # and linear in that of anything else
@@ -35,11 +34,6 @@ _WORDS = {
     "qwen3": r"</?(?:tool_call|tool_response|think)>|<\|(?:fim_(?:prefix|middle|suffix|pad)|repo_name|file_sep)\|>",
     "deepseek_v3": r"<｜(?:User|Assistant|fim▁(?:hole|begin|end)|tool▁(?:(?:calls?|outputs?)▁(?:begin|end)|sep))｜>",
 }
-
-
-def bundled(name: str, exact: bool) -> Vocabulary:
-    """The vocabulary of that splintr name; without splintr, the byte-class estimate."""
-    return ESTIMATE if _splintr() is None else Bundled(name, exact)
 
 
 class Bundled:
@@ -67,17 +61,10 @@ class Bundled:
 
 
 @cache
-def _splintr() -> Any:
-    try:
-        import splintr
-    except ImportError:
-        return None
-    return splintr
-
-
-@cache
 def _counting(name: str) -> Callable[[str], int]:
-    tokenizer = _splintr().Tokenizer.from_pretrained(name)
+    from splintr import Tokenizer
+
+    tokenizer = Tokenizer.from_pretrained(name)
     if name in ("gemma2", "gemma3"):
         return _gemma(tokenizer)
     ordinary = _ordinary(tokenizer, _WORDS.get(name), longest=sys.maxsize if name in _SPACED else 2 * _RUN)

@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from clew.tokens.bundled import bundled
+from clew.tokens.bundled import Bundled
 from clew.tokens.claude import CLAUDE_3, CLAUDE_5, Claude
 from clew.tokens.vocabulary import Vocabulary
 
@@ -73,13 +73,13 @@ def vocabulary_for(model: str) -> Vocabulary:
             return _claude(name.partition("claude")[2])
         for pattern, vocabulary, exact in _KNOWN:
             if pattern.search(name):
-                return bundled(vocabulary, exact)
-    return bundled("o200k_base", False)
+                return Bundled(vocabulary, exact)
+    return Bundled("o200k_base", False)
 
 
 def _claude(rest: str) -> Vocabulary:
     """Opus 4.7 brought a new tokenizer, which every Claude 5 has; a name without a number is taken as new."""
-    base = bundled("o200k_base", False)
+    base = Bundled("o200k_base", False)
     found = _VERSION.search(rest)
     version = (int(found[1]), int(found[2] or 0)) if found else (5, 0)
     if version < (4, 7):

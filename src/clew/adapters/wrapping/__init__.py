@@ -1,8 +1,7 @@
-"""`clew.wrap`: clients of openai, anthropic, google-genai and boto3 whose requests fit the window.
+"""`clew.wrap`: clients of openai, anthropic and google-genai whose requests fit the window.
 
 It stands where a client's HTTP transport does, through the SDK's own `http_client`: there every method, streamed or
 not, is one request, its bytes can be changed and sent again, and the SDK keeps its types, time-outs and retries.
-boto3 signs what it sends: there it acts in the events of a client (`clew.adapters.wrapping.bedrock`).
 """
 
 import logging
@@ -12,7 +11,6 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from clew import wire
-from clew.adapters.wrapping.bedrock import BedrockKeeper
 from clew.adapters.wrapping.clients import errors_of, passable, relayed_client
 from clew.adapters.wrapping.lines import Blocking, GeminiLine
 from clew.agent.control import ContextController
@@ -53,22 +51,17 @@ def wrap(
 ) -> AnyClient:
     """A client like this one, whose requests fit the window; nothing is lost.
 
-    Of `openai`, `anthropic` or `google-genai`; a `bedrock-runtime` client of `boto3` is itself given back.
+    Of `openai`, `anthropic` or `google-genai`.
 
     `engine` is one, or where its store is. Without a `session` a conversation is known by its past. The model may
     recall what is out of view, and the caller does not see it do so: in requests that have tools and leave the answer
     to the model; with `tools=True`, or the method `llm`, in all; with `tools=False` in none.
     """
     of_copy = getattr(getattr(client, "_client", None), "clew", None)  # a copy has no other mark
-    if isinstance(of_copy or getattr(client, "clew", None), ClientKeeper | BedrockKeeper):
+    if isinstance(of_copy or getattr(client, "clew", None), ClientKeeper):
         raise BadRequest("wrap: this client is already wrapped")
-    sdk, _ = errors_of(client)
+    errors_of(client)
     made = engine_at(engine)
-    if sdk == "botocore":
-        if tools or method == "llm":
-            raise BadRequest("wrap: clew offers no tools through boto3, so tools and method must be left out")
-        BedrockKeeper(client, made, session, scope)
-        return client
     decides = (method or made.settings.method) == "llm"
     offers = tools is not False or decides
     controller = ContextController(made, when=when, how=how, offer=offers)

@@ -11,7 +11,6 @@ ROOTS = {
     "openai": ("openai", "OpenAIError"),
     "anthropic": ("anthropic", "AnthropicError"),
     "google.genai": ("google.genai.errors", "APIError"),
-    "botocore": ("botocore.exceptions", "BotoCoreError"),
 }
 # What a client of google-genai was made of, by its argument and the attribute of what it sends with.
 GENAI_ARGUMENTS = {
@@ -21,21 +20,17 @@ GENAI_ARGUMENTS = {
     "location": "location",
     "api_key": "api_key",
 }
-BEDROCK = "bedrock-runtime"
 
 
 def errors_of(client: Any) -> tuple[str, type[Exception]]:
     """The SDK of a client, and the root of its errors. Raises `BadRequest` for a client of any other."""
     for kind in type(client).__mro__:
         sdk = next((name for name in ROOTS if f"{kind.__module__}.".startswith(f"{name}.")), "")
-        if sdk and (sdk != "botocore" or client.meta.service_model.service_name == BEDROCK):
+        if sdk:
             module, name = ROOTS[sdk]
             root: type[Exception] = getattr(import_module(module), name)
             return sdk, root
-    raise BadRequest(
-        "wrap: expected a client of openai, anthropic or google-genai, or a bedrock-runtime client of boto3, "
-        f"got {type(client).__name__}"
-    )
+    raise BadRequest(f"wrap: expected a client of openai, anthropic or google-genai, got {type(client).__name__}")
 
 
 def passable(error: ClewError, client: Any) -> ClewError:

@@ -37,9 +37,14 @@ class Wanted(NamedTuple):
     sent: int = 0  # tokens of a request that shows the view
 
 
-def wanted(view: View, target: Target, chapters: Sequence[Chapter], size: int) -> Wanted | None:
-    """The stretches that will be folded and no model has written of, if it is worth asking one."""
-    asked = coming(view, target, chapters, size)
+def wanted(
+    view: View, target: Target, chapters: Sequence[Chapter], size: int, after: View | None = None
+) -> Wanted | None:
+    """The stretches that will be folded and no model has written of, if it is worth asking one.
+
+    `after` is the view as code alone would fold it, where that is known.
+    """
+    asked = coming(view, target, chapters, size, after)
     fresh = [one for one in asked if one.tokens >= LEAST_UNREAD and not one.told]
     told = {id for chapter in chapters for id in chapter.ids}
     known = target.meter.nodes(n for n in view.nodes if n.id in told).tokens

@@ -87,7 +87,7 @@ class ByModel:
         return work.written()
 
 
-class Reading(NamedTuple):
+class ReadPart(NamedTuple):
     """What a reply tells of one part."""
 
     chapter: Chapter  # without texts, if it is none
@@ -187,7 +187,7 @@ class _Work:
         titles = () if follows else (*self.known.titles, *(chapter.texts[-1] for chapter in self.chapters))
         size = sum(one.size for one in parts)
         asked = questions.filled(prompt, language, size, titles, self.author.instructions, self.focus)
-        more = "" if self.author.prompt else questions.several(parts)
+        more = "" if self.author.prompt else questions.several(parts, language)
         return f"{asked}\n\n{more}" if more else asked
 
     async def _asked(self, prompt: Prompt, parts: Sequence[ChapterStretch], asked: str, read: int) -> None:
@@ -235,7 +235,7 @@ class _Work:
             self.left_out += left_out
         return [wrong for _, _, wrong in found if wrong]
 
-    def _read_all(self, reply: Reply, parts: Sequence[ChapterStretch], asked: str, follows: bool) -> list[Reading]:
+    def _read_all(self, reply: Reply, parts: Sequence[ChapterStretch], asked: str, follows: bool) -> list[ReadPart]:
         """What a reply tells of each part; one text about several stands where most of it is from."""
         replies = answers.parted(reply) if len(parts) > 1 else [reply]
         if len(replies) == 1:
@@ -243,13 +243,13 @@ class _Work:
         shown = [*self._nodes(), *(self.known.after.nodes if follows and self.known.after else ())]
         return [self._read(one, part, asked, shown) for part, one in zip(parts, replies, strict=False)]
 
-    def _read(self, reply: Reply, part: ChapterStretch, asked: str, shown: Sequence[Node]) -> Reading:
+    def _read(self, reply: Reply, part: ChapterStretch, asked: str, shown: Sequence[Node]) -> ReadPart:
         """The chapter that a reply is, the lines of it that do not stand, and what is wrong, if it is none."""
         ids, nodes = tuple(n.id for n in part.nodes), part.nodes
         unused = Chapter(ids, (), self.author.name, (), asked, reply.text)
         source = part.tokens if part.told else sum(self.counter.item(n.item) for n in nodes)
         if wrong := answers.flaw(reply, source, part.size, asked, self.language, self.counter.text):
-            return Reading(unused, (), wrong)
+            return ReadPart(unused, (), wrong)
         # Not sooner: to compile what it looks for takes a tenth of a second, and most processes ask no model.
         from clew.steps.chapters.vouch import Vouching
 
@@ -260,14 +260,14 @@ class _Work:
         full = found[0]
         left_out = tuple(full.left_out)
         if is_invented(full):
-            return Reading(unused, left_out, "invented")
+            return ReadPart(unused, left_out, "invented")
         if not part.told and is_vague(full.text, nodes):
-            return Reading(unused, left_out, "vague")
+            return ReadPart(unused, left_out, "vague")
         kept = [one for one in found if one.text.strip()]
         if not kept:
-            return Reading(unused, left_out, "nothing to believe")
+            return ReadPart(unused, left_out, "nothing to believe")
         texts, findings = tuple(one.text for one in kept), tuple("\n".join(one.findings) for one in kept)
-        return Reading(with_(unused, texts=texts, findings=findings), left_out, "")
+        return ReadPart(with_(unused, texts=texts, findings=findings), left_out, "")
 
     def _pay(self, reply: Reply) -> tuple[int, float | None]:
         spent, prices = reply.spent.input + reply.spent.output, catalog.lookup(self.author.model.name).prices

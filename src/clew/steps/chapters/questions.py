@@ -12,7 +12,8 @@ from clew.steps.lines import amount
 from clew.steps.worklog.fold import ChapterStretch
 
 TITLES = 30  # earlier chapters whose titles a model is shown
-WORDS = 0.7  # of a token
+WORDS = 0.45  # of a token: a record is full of names and figures
+UNSPACED = "Chinese", "Japanese", "Korean", "Thai"  # of these a token is a character, more or less
 SHORT = 1 / 3  # of the full length
 FIRST_WORDS = 80  # characters by which a model finds a message
 WHO = {"user": "person", "said": "assistant", "result": "result"}
@@ -35,8 +36,8 @@ def filled(
     prompt: str, language: str, size: int, titles: Sequence[str] = (), instructions: str = "", focus: str = ""
 ) -> str:
     """A prompt with what holds this time."""
-    words = {"{words}": f"{int(WORDS * size):,}", "{short}": f"{int(SHORT * WORDS * size):,}"}
-    for name, value in {"{language}": language, **words}.items():
+    sizes = {"{full}": length(size, language), "{short}": length(SHORT * size, language)}
+    for name, value in {"{language}": language, **sizes}.items():
         prompt = prompt.replace(name, value)
     parts = [prompt.rstrip()]
     if instructions:
@@ -49,11 +50,19 @@ def filled(
     return "\n\n".join(parts)
 
 
-def several(parts: Sequence[ChapterStretch]) -> str:
+def length(size: float, language: str) -> str:
+    """So many tokens as a model can count them."""
+    return f"{round(size):,} characters" if language in UNSPACED else f"{round(WORDS * size):,} words"
+
+
+def several(parts: Sequence[ChapterStretch], language: str) -> str:
     """How to answer for more than one part, and which of them the record has already."""
     found = []
     if len(parts) > 1:
-        sizes = "; ".join(f"part {n}: at most {int(WORDS * one.size):,} words" for n, one in enumerate(parts, 1))
+        lengths = ((length(one.size, language), length(SHORT * one.size, language)) for one in parts)
+        sizes = "; ".join(
+            f"part {n} in full at most {full}, in short {short}" for n, (full, short) in enumerate(lengths, 1)
+        )
         found.append(instruction("parts").replace("{parts}", f"{len(parts)}").replace("{sizes}", sizes))
     for n, one in enumerate(parts, 1):
         if one.told:

@@ -25,7 +25,7 @@ class WithChapters:
     async def __call__(self, view: View, target: Target) -> View:
         after = await self.step(view, target)
         folds = any("coverage" in edit.evidence for edit in after.edits[len(view.edits) :])
-        if not folds or not (want := await off_loop(view, lambda: wanted(view, target, (), self.author.size))):
+        if not folds or not (want := await off_loop(view, lambda: wanted(view, target, (), self.author.size, after))):
             return after
         written = await written_of(self.author, want, self.focus)
         if self.told:

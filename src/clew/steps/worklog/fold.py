@@ -52,7 +52,8 @@ class LogFold:
         self.log: Blocks = history.log
         self.size, self.goal, self.tokens = history.size, history.goal, history.tokens
         self.most = min(most, log_share(history.target, history.first))
-        self.stands = history.state_size(self.most)
+        self.stands = history.state_size(self.most, by_model=bool(history.chapters))
+        self.over = 0  # tokens that a fold of all had too many
         self.writing = BlockWriter(history)
 
     def swaps(self) -> list[Swap]:
@@ -91,10 +92,12 @@ class LogFold:
         more = self._plan(extent)
         return more if self._after(more).within(self.goal) else swaps
 
-    def coming(self, most: int) -> list[ChapterStretch]:
+    def coming(self, most: int, stays: int | None = None) -> list[ChapterStretch]:
         """The stretches that would be folded, by the first guess, and of which no chapter was written; before them the
-        blocks that would be told anew. Each with the tokens for one, at most so many."""
+        blocks that would be told anew. Each with the tokens for one, at most so many; `stays` are those of all that
+        stands beside the log, where that is known."""
         target, now = self.history.target, self.size.tokens
+        self.stands = self.history.state_size(self.most, by_model=True)
         soon = max(now, int(DEEPER * target.threshold)) + int(GROWTH * target.room)
         self.size = self.size._replace(tokens=soon)
         self.log = self._shortened(self._extent())
@@ -102,12 +105,15 @@ class LogFold:
         gone = sum(size.tokens for size in self.sizes[:extent])
         # What is said until then is folded or waits: it takes no room from the chapters.
         rest = now - gone - sum(self.meter.node(self.view.nodes[at]).tokens for at in self.old)
-        room = min(most, max(LEAST_BLOCK, self._room(self.log, rest)))
+        if stays is not None:  # large results will be previews, and what is free the log has
+            rest, self.most = min(rest, stays), max(self.most, self.goal.tokens - stays)
+        room, alone = (min(most, max(LEAST_BLOCK, self._room(log, rest))) for log in (self.log, {}))
         found = list[ChapterStretch]()
         for run in runs([group for group in self.free[:extent] if group not in self.history.chapters]):
             tokens = self.history.tokens_of(run)
-            size = min(int(RATIO * tokens), int(MARGIN * room * tokens / max(1, gone)))
-            size = max(size, LEAST_CHAPTER, int(LEAST_RATIO * tokens))
+            share = MARGIN * tokens / max(1, gone)
+            least = min(int(LEAST_RATIO * tokens), int(share * alone))  # older blocks can lose words for so many
+            size = max(LEAST_CHAPTER, least, min(int(RATIO * tokens), int(share * room)))
             found.append(ChapterStretch(tuple(self.view.originals(*run)), tokens, size))
         new = sum(one.size for one in found)
         return [*self._to_tell_anew(self._old_room(new, self._at_length(self.history.log))), *found]
@@ -211,7 +217,7 @@ class LogFold:
             return []
         log, is_small = self.log, bool(self.log) and self.history.target.budget.is_small
         gone = sum(self.history.tokens_of(span) for span in spans)  # what is too little for a block stays
-        rest = self.size.tokens - gone - sum(self.meter.node(self.view.nodes[at]).tokens for at in self.old)
+        rest = self.size.tokens - gone - sum(self.meter.node(self.view.nodes[at]).tokens for at in self.old) + self.over
         want, room = self._wanted(extent), self._room(log, rest)
         if log and extent == len(self.free) and room < want:
             want = max(room, self._wanted(extent, LEAST_RATIO)) if is_small else want
@@ -246,7 +252,7 @@ class LogFold:
             over = self._after(swaps).tokens - self.goal.tokens
             if over <= 0:
                 return swaps
-            self.most -= over  # a few tokens too many are no reason to tell next to nothing
+            self.over += over  # a few tokens too many are no reason to tell next to nothing
         spans = [run for run in runs(self.free) if self.history.tokens_of(run) >= LEAST_BLOCK]
         stands = min(self.stands, self.history.rules_size)
         made = self.writing.written(spans, LEAST_BLOCK // 2, stands, 0, brief=True) if spans else {}

@@ -50,12 +50,13 @@ class History:
         self.sizes = [self.meter.span(view, *g) for g in self.free]
         self.first = self.tokens_of(first_exchange(view.nodes)) if self.known else 0
 
-    def state_size(self, most: int) -> int:
-        """Tokens for how things stand, in a log of so many."""
+    def state_size(self, most: int, by_model: bool) -> int:
+        """Tokens for how things stand, in a log of so many; beside a model's words, which tell that too, half of them,
+        but for rules."""
         most = min(int(STATE * self.tokens), most // 2)
-        if self.stood is None:
-            return most
-        return min(most, int(MORE_STATE * self.meter.counter.text(self.stood.told(ALL))) + NEW_STATE)
+        if self.stood is not None:
+            most = min(most, int(MORE_STATE * self.meter.counter.text(self.stood.told(ALL))) + NEW_STATE)
+        return max(most // 2, min(most, self.rules_size)) if by_model else most
 
     @cached_property
     def rules_size(self) -> int:

@@ -65,7 +65,8 @@ class BlockWriter:
         taken = self.history.log_tokens(by_models.values())
         more = int(room * self._share(spans, by_models) + ADDED_SHARE * taken)
         room = max(room, min(free - state, taken + more)) if by_models else room
-        found, items = self._fitted(log, spans, room, stands, focus if carries else None, brief, by_models)
+        sizes = room, stands, room + state
+        found, items = self._fitted(log, spans, sizes, focus if carries else None, brief, by_models)
         helps = [history.helps(span, item) for span, item in zip(spans, items, strict=True)]
         if not all(helps):
             left = [span for span, does in zip(spans, helps, strict=True) if does]
@@ -109,23 +110,24 @@ class BlockWriter:
         self,
         log: Log,
         spans: Sequence[Stretch],
-        room: int,
-        stands: int,
+        sizes: tuple[int, int, int],
         focus: str | None,
         brief: bool,
         by_models: Mapping[int, Block],
     ) -> tuple[list[Block], list[Item]]:
-        """Blocks, and items that show them, in so many tokens; the last says how things stand, if `focus` is a text."""
+        """Blocks, and items that show them, in so many tokens: those of what is told, of how things stand, and of both
+        together at most. The last says how things stand, if `focus` is a text."""
         handles, newest = [self.view.short(*span) for span in spans], self.history.is_newest_folded(spans)
-        sizes = {n: self.history.block_tokens(block) for n, block in by_models.items()}
+        taken_by_models = {n: self.history.block_tokens(block) for n, block in by_models.items()}
         stand_for = [self.history.tokens_of(span) for span in spans]
+        room, stands, most = sizes
         fair = room / max(1, sum(stand_for))
-        most, room = room + stands, room - sum(sizes.values())
+        room -= sum(taken_by_models.values())
         size, state_size = DENSE * max(0, room), DENSE * stands
         found, items = list[Block](), list[Item]()
         limits = [int(BLOCK_SHARE * DENSE * of) - HEAD for of in stand_for]
         limits[-1] -= 0 if focus is None else int(state_size)
-        for n, taken in sizes.items():
+        for n, taken in taken_by_models.items():
             added = max(ADDED_SHARE * taken, fair * stand_for[n] - taken)
             limits[n] = 0 if brief else min(limits[n], int(DENSE * added))
         least_taken = 0

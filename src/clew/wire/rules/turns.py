@@ -3,7 +3,7 @@
 Everything here passes over what it cannot read.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -40,9 +40,68 @@ def within(holder: Mapping[str, Any], where: str) -> list[Placed]:
 
 def listed(holder: Mapping[str, Any], key: str, where: str = "") -> list[Placed]:
     """The objects in the list under a key."""
+    return [(f"{where}{key}[{i}]", v) for i, v in enumerate(values(holder, key)) if isinstance(v, Mapping)]
+
+
+# --- what rules of several providers ask ------------------------------------------------------------------------------
+
+
+def values(holder: Mapping[str, Any], key: str) -> Sequence[Any]:
+    """What is in the list under a key."""
     value = holder.get(key)
-    values = value if isinstance(value, list | tuple) else ()
-    return [(f"{where}{key}[{i}]", v) for i, v in enumerate(values) if isinstance(v, Mapping)]
+    return value if isinstance(value, list | tuple) else ()
+
+
+def filled(body: WireBody, key: str) -> Findings:
+    """There is a list under a key, with something in it."""
+    value = body.get(key)
+    if not isinstance(value, list | tuple):
+        yield key, f"expected a list, got {type(value).__name__}"
+    elif not value:
+        yield key, "the list is empty"
+
+
+def objects(body: WireBody, key: str) -> Findings:
+    """All in the list under a key are objects."""
+    for i, one in enumerate(values(body, key)):
+        if not isinstance(one, Mapping):
+            yield f"{key}[{i}]", f"expected an object, got {type(one).__name__}"
+
+
+def roles(placed: Iterable[tuple[str, Any]], known: Sequence[str]) -> Findings:
+    """All of these have a role that is known; what is no object has none."""
+    for where, message in placed:
+        role = message.get("role") if isinstance(message, Mapping) else None
+        if role not in known:
+            yield f"{where}.role", f"{role!r} is none of {', '.join(known)}"
+
+
+def text_or_parts(where: str, content: Any) -> Findings:
+    """A content is a string or a list of objects with a type."""
+    if isinstance(content, str):
+        return
+    if not isinstance(content, list | tuple):
+        yield where, f"expected a string or a list, got {type(content).__name__}"
+        return
+    for i, part in enumerate(content):
+        if not isinstance(part, Mapping) or not isinstance(part.get("type"), str):
+            yield f"{where}[{i}]", "expected an object with a `type`"
+
+
+def repeated(found: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, str]]:
+    """The strings among these that came before."""
+    seen: set[str] = set()
+    for where, value in found:
+        if isinstance(value, str):
+            if value in seen:
+                yield where, value
+            seen.add(value)
+
+
+def wording(*holders: Mapping[str, Any]) -> list[str]:
+    """The texts of messages, whole or in parts."""
+    found = [text for m in holders for text in (m.get("content"), *(p.get("text") for _, p in listed(m, "content")))]
+    return [text for text in found if isinstance(text, str)]
 
 
 def turns(body: WireBody) -> list[tuple[Any, list[Placed]]]:

@@ -15,12 +15,16 @@ from clew.wire.rules.turns import (
     Rule,
     WireBody,
     blocks,
+    filled,
     is_directive,
     listed,
     marks,
     messages,
     nested,
+    roles,
+    text_or_parts,
     turns,
+    values,
     within,
 )
 
@@ -31,34 +35,19 @@ MOST_MEDIA = 600  # on models with a window of a million tokens; 100 on others
 
 def has_messages(body: WireBody) -> Findings:
     """messages: at least one message is required"""
-    value = body.get("messages")
-    if not isinstance(value, list | tuple):
-        yield "messages", f"expected a list, got {type(value).__name__}"
-    elif not value:
-        yield "messages", "the list is empty"
+    yield from filled(body, "messages")
 
 
 def role_is_known(body: WireBody) -> Findings:
     """The role of a message is user, assistant or system. (MessageParam in the SDK)"""
-    value = body.get("messages")
-    for i, message in enumerate(value if isinstance(value, list | tuple) else ()):
-        role = message.get("role") if isinstance(message, Mapping) else None
-        if role not in ROLES:
-            yield f"messages[{i}].role", f"{role!r} is none of {', '.join(ROLES)}"
+    yield from roles(((f"messages[{i}]", message) for i, message in enumerate(values(body, "messages"))), ROLES)
 
 
 def content_is_text_or_blocks(body: WireBody) -> Findings:
     """The content of a message is a string or a list of blocks, each with a `type`. (MessageParam in the SDK)"""
     for where, message in messages(body):
-        content = message.get("content")
-        if isinstance(content, str) or is_directive(message):
-            continue
-        if not isinstance(content, list | tuple):
-            yield f"{where}.content", f"expected a string or a list, got {type(content).__name__}"
-            continue
-        for i, block in enumerate(content):
-            if not isinstance(block, Mapping) or not isinstance(block.get("type"), str):
-                yield f"{where}.content[{i}]", "expected an object with a `type`"
+        if not is_directive(message):
+            yield from text_or_parts(f"{where}.content", message.get("content"))
 
 
 def message_is_not_empty(body: WireBody) -> Findings:

@@ -14,6 +14,7 @@ from clew.wire.rules.turns import (
     is_server_result,
     listed,
     messages,
+    repeated,
     turns,
     within,
 )
@@ -44,12 +45,8 @@ def tool_ids_are_plain(body: WireBody) -> Findings:
 
 def tool_use_ids_differ(body: WireBody) -> Findings:
     """messages.1.content.1: `tool_use` ids must be unique"""
-    seen: set[str] = set()
-    for where, block in blocks(body):
-        if block["type"] == "tool_use" and isinstance(block.get("id"), str):
-            if block["id"] in seen:
-                yield where, f"an earlier tool_use has the id {block['id']}"
-            seen.add(block["id"])
+    uses = ((where, block.get("id")) for where, block in blocks(body) if block["type"] == "tool_use")
+    yield from ((where, f"an earlier tool_use has the id {i}") for where, i in repeated(uses))
 
 
 def tool_uses_are_answered(body: WireBody) -> Findings:
@@ -89,13 +86,8 @@ def tool_results_come_first(body: WireBody) -> Findings:
 def tool_results_differ(body: WireBody) -> Findings:
     """each tool_use must have a single result. Found multiple `tool_result` blocks with id: toolu_x"""
     for results, _ in exchanges(body):
-        seen: set[str] = set()
-        for where, block in results:
-            i = block.get("tool_use_id")
-            if block["type"] == "tool_result" and isinstance(i, str):
-                if i in seen:
-                    yield where, f"an earlier tool_result answers {i}"
-                seen.add(i)
+        answers = ((where, block.get("tool_use_id")) for where, block in results if block["type"] == "tool_result")
+        yield from ((where, f"an earlier tool_result answers {i}") for where, i in repeated(answers))
 
 
 def server_results_are_expected(body: WireBody) -> Findings:
@@ -142,13 +134,8 @@ def tool_names_are_plain(body: WireBody) -> Findings:
 
 def tool_names_differ(body: WireBody) -> Findings:
     """tools: Tool names must be unique."""
-    seen: set[str] = set()
-    for where, tool in listed(body, "tools"):
-        name = tool.get("name")
-        if isinstance(name, str):
-            if name in seen:
-                yield f"{where}.name", f"an earlier tool is named {name!r}"
-            seen.add(name)
+    names = ((f"{where}.name", tool.get("name")) for where, tool in listed(body, "tools"))
+    yield from ((where, f"an earlier tool is named {name!r}") for where, name in repeated(names))
 
 
 TOOL_RULES: list[Rule] = [

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from clew.wire.rules.turns import Findings, Placed, Rule, WireBody, listed, messages
+from clew.wire.rules.turns import Findings, Placed, Rule, WireBody, filled, listed, messages, repeated, roles, values
 
 ROLES = ("user", "assistant", "system")
 TOOL_ID = re.compile(r"[a-zA-Z0-9_.:-]{1,64}")
@@ -19,22 +19,14 @@ DOCUMENTS = 5
 
 def has_messages(body: WireBody) -> Findings:
     """A conversation must start with a user message. (boto3, of no list: Invalid type for parameter messages)"""
-    value = body.get("messages")
-    if not isinstance(value, list | tuple):
-        yield "messages", f"expected a list, got {type(value).__name__}"
-    elif not value:
-        yield "messages", "the list is empty"
+    yield from filled(body, "messages")
 
 
 def role_is_known(body: WireBody) -> Findings:
     """Value 'tool' at 'messages.1.member.role' failed to satisfy constraint: Member must satisfy enum value set:
     [user, assistant]
     """
-    value = body.get("messages")
-    for i, message in enumerate(value if isinstance(value, list | tuple) else ()):
-        role = message.get("role") if isinstance(message, Mapping) else None
-        if role not in ROLES:
-            yield f"messages[{i}].role", f"{role!r} is none of {', '.join(ROLES)}"
+    yield from roles(((f"messages[{i}]", message) for i, message in enumerate(values(body, "messages"))), ROLES)
 
 
 def starts_with_the_user(body: WireBody) -> Findings:
@@ -208,12 +200,8 @@ def documents_come_with_text(body: WireBody) -> Findings:
 
 def document_names_differ(body: WireBody) -> Findings:
     """Messages can't contain duplicate document names. Rename the document and retry your request."""
-    seen: set[str] = set()
-    for where, document in _of(_blocks(body), "document"):
-        name = document.get("name")
-        if isinstance(name, str) and name in seen:
-            yield f"{where}.name", f"more than one document is named {name!r}"
-        seen.add(str(name))
+    names = ((f"{where}.name", document.get("name")) for where, document in _of(_blocks(body), "document"))
+    yield from ((where, f"more than one document is named {name!r}") for where, name in repeated(names))
 
 
 def documents_are_few(body: WireBody) -> Findings:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from clew.wire.rules.turns import Findings, Placed, Rule, WireBody, listed
+from clew.wire.rules.turns import Findings, Placed, Rule, WireBody, filled, listed, objects
 
 ROLES = (None, "", "user", "model", "function")  # without a role, a content is the user's
 FUNCTION_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
@@ -40,19 +40,12 @@ BESIDE_KEYS = {  # keys that say something about a part, and nothing without it
 
 def has_contents(body: WireBody) -> Findings:
     """* GenerateContentRequest.contents: contents is not specified"""
-    value = body.get("contents")
-    if not isinstance(value, list | tuple):
-        yield "contents", f"expected a list, got {type(value).__name__}"
-    elif not value:
-        yield "contents", "the list is empty"
+    yield from filled(body, "contents")
 
 
 def contents_are_objects(body: WireBody) -> Findings:
     """Invalid value at 'contents[0]' (type.googleapis.com/google.ai.generativelanguage.v1beta.Content)"""
-    value = body.get("contents")
-    for i, content in enumerate(value if isinstance(value, list | tuple) else ()):
-        if not isinstance(content, Mapping):
-            yield f"contents[{i}]", f"expected an object, got {type(content).__name__}"
+    yield from objects(body, "contents")
 
 
 def role_is_known(body: WireBody) -> Findings:
@@ -78,9 +71,7 @@ def parts_are_objects(body: WireBody) -> Findings:
         parts = content.get("parts")
         if parts and not isinstance(parts, list | tuple):
             yield f"{where}.parts", f"expected a list, got {type(parts).__name__}"
-        for i, part in enumerate(parts if isinstance(parts, list | tuple) else ()):
-            if not isinstance(part, Mapping):
-                yield f"{where}.parts[{i}]", f"expected an object, got {type(part).__name__}"
+        yield from ((f"{where}.{place}", why) for place, why in objects(content, "parts"))
 
 
 def part_has_data(body: WireBody) -> Findings:

@@ -7,7 +7,21 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from clew.wire.rules.turns import Findings, Placed, Rule, WireBody, listed, messages
+from clew.wire.rules.turns import (
+    Findings,
+    Placed,
+    Rule,
+    WireBody,
+    filled,
+    listed,
+    messages,
+    objects,
+    repeated,
+    roles,
+    text_or_parts,
+    values,
+    wording,
+)
 
 ROLES = ("system", "assistant", "user", "function", "tool", "developer")
 INSTEAD_OF_CONTENT = ("tool_calls", "function_call", "refusal", "audio")
@@ -19,26 +33,17 @@ def has_messages(body: WireBody) -> Findings:
     """Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.
     (earlier: [] is too short - 'messages')
     """
-    value = body.get("messages")
-    if not isinstance(value, list | tuple):
-        yield "messages", f"expected a list, got {type(value).__name__}"
-    elif not value:
-        yield "messages", "the list is empty"
+    yield from filled(body, "messages")
 
 
 def message_is_an_object(body: WireBody) -> Findings:
     """Invalid type for 'messages[0]': expected an object, but got a string instead."""
-    value = body.get("messages")
-    for i, message in enumerate(value if isinstance(value, list | tuple) else ()):
-        if not isinstance(message, Mapping):
-            yield f"messages[{i}]", f"expected an object, got {type(message).__name__}"
+    yield from objects(body, "messages")
 
 
 def role_is_known(body: WireBody) -> Findings:
     """Invalid value: 'x'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'."""
-    for where, message in messages(body):
-        if message.get("role") not in ROLES:
-            yield f"{where}.role", f"{message.get('role')!r} is none of {', '.join(ROLES)}"
+    yield from roles(messages(body), ROLES)
 
 
 def content_is_present(body: WireBody) -> Findings:
@@ -54,15 +59,8 @@ def content_is_present(body: WireBody) -> Findings:
 def content_is_text_or_parts(body: WireBody) -> Findings:
     """Invalid type for 'messages[1].content': expected one of a string or array of objects, but got null instead."""
     for where, message in messages(body):
-        content = message.get("content")
-        if content is None or isinstance(content, str):
-            continue
-        if not isinstance(content, list | tuple):
-            yield f"{where}.content", f"expected a string or a list, got {type(content).__name__}"
-            continue
-        for i, part in enumerate(content):
-            if not isinstance(part, Mapping) or not isinstance(part.get("type"), str):
-                yield f"{where}.content[{i}]", "expected an object with a `type`"
+        if message.get("content") is not None:
+            yield from text_or_parts(f"{where}.content", message["content"])
 
 
 def tool_calls_are_a_list(body: WireBody) -> Findings:
@@ -85,8 +83,7 @@ def tool_calls_are_not_empty(body: WireBody) -> Findings:
 def call_is_whole(body: WireBody) -> Findings:
     """Missing required parameter: 'messages[2].tool_calls[0].function'."""
     for where, message in messages(body):
-        calls = message.get("tool_calls")
-        for i, call in enumerate(calls if isinstance(calls, list | tuple) else ()):
+        for i, call in enumerate(values(message, "tool_calls")):
             place = f"{where}.tool_calls[{i}]"
             if not isinstance(call, Mapping):
                 yield place, f"expected an object, got {type(call).__name__}"
@@ -111,11 +108,8 @@ def arguments_are_a_string(body: WireBody) -> Findings:
 def call_ids_differ(body: WireBody) -> Findings:
     """Duplicate value for 'tool_call_id' of 'call_x' in message[2]"""
     for where, message in messages(body):
-        seen: set[str] = set()
-        for i in _call_ids(message):
-            if i in seen:
-                yield f"{where}.tool_calls", f"more than one call has the id {i}"
-            seen.add(i)
+        ids = ((f"{where}.tool_calls", i) for i in _call_ids(message))
+        yield from ((place, f"more than one call has the id {i}") for place, i in repeated(ids))
 
 
 def call_id_is_short(body: WireBody) -> Findings:
@@ -198,14 +192,9 @@ def json_is_mentioned(body: WireBody) -> Findings:
     wanted = body.get("response_format")
     if not isinstance(wanted, Mapping) or wanted.get("type") != "json_object":
         return
-    said = [text for _, message in messages(body) for text in _texts(message)]
-    if said and not any("json" in text.lower() for text in said):
+    texts = wording(*(message for _, message in messages(body)))
+    if texts and not any("json" in text.lower() for text in texts):
         yield "messages", "response_format asks for json_object, and no message says the word json"
-
-
-def _texts(message: Mapping[str, Any]) -> list[str]:
-    texts = [message.get("content"), *(part.get("text") for _, part in listed(message, "content"))]
-    return [text for text in texts if isinstance(text, str)]
 
 
 def _calls(body: WireBody) -> list[Placed]:

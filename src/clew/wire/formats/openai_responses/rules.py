@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from clew.wire.rules.turns import Findings, Placed, Rule, WireBody, listed
+from clew.wire.rules.turns import Findings, Placed, Rule, WireBody, listed, objects, roles, text_or_parts, wording
 
 ROLES = ("assistant", "system", "developer", "user")
 ELSEWHERE = ("previous_response_id", "conversation", "prompt")  # where history may be that is not in the body
@@ -62,31 +62,18 @@ def input_is_text_or_items(body: WireBody) -> Findings:
 
 def item_is_an_object(body: WireBody) -> Findings:
     """Invalid type for 'input[0]': expected an input item, but got a string instead."""
-    value = body.get("input")
-    for i, item in enumerate(value if isinstance(value, list | tuple) else ()):
-        if not isinstance(item, Mapping):
-            yield f"input[{i}]", f"expected an object, got {type(item).__name__}"
+    yield from objects(body, "input")
 
 
 def role_is_known(body: WireBody) -> Findings:
     """Invalid value: 'tool'. Supported values are: 'assistant', 'system', 'developer', and 'user'."""
-    for where, message in _messages(body):
-        if message.get("role") not in ROLES:
-            yield f"{where}.role", f"{message.get('role')!r} is none of {', '.join(ROLES)}"
+    yield from roles(_messages(body), ROLES)
 
 
 def content_is_text_or_parts(body: WireBody) -> Findings:
     """Invalid type for 'input[4].content': expected one of an array of objects or string, but got null instead."""
     for where, message in _messages(body):
-        content = message.get("content")
-        if isinstance(content, str):
-            continue
-        if not isinstance(content, list | tuple):
-            yield f"{where}.content", f"expected a string or a list, got {type(content).__name__}"
-            continue
-        for i, part in enumerate(content):
-            if not isinstance(part, Mapping) or not isinstance(part.get("type"), str):
-                yield f"{where}.content[{i}]", "expected an object with a `type`"
+        yield from text_or_parts(f"{where}.content", message.get("content"))
 
 
 def part_fits_its_role(body: WireBody) -> Findings:
@@ -218,8 +205,9 @@ def json_is_mentioned(body: WireBody) -> Findings:
     wanted = text.get("format") if isinstance(text, Mapping) else None
     if not isinstance(wanted, Mapping) or wanted.get("type") != "json_object" or any(body.get(k) for k in ELSEWHERE):
         return
-    said = list(_texts(body))
-    if said and not any("json" in words.lower() for words in said):
+    whole = body.get("input")
+    texts = [whole] if isinstance(whole, str) else wording(*(message for _, message in _messages(body)))
+    if texts and not any("json" in words.lower() for words in texts):
         yield "input", "text.format asks for json_object, and no message says the word json"
 
 
@@ -256,14 +244,6 @@ def _paired(body: WireBody) -> Iterator[tuple[str, Mapping[str, Any], str, str]]
 def _refers(body: WireBody) -> bool:
     """Whether some items stand in the body by their id alone: they may be anything."""
     return any(_kind(item) == "item_reference" for _, item in _items(body))
-
-
-def _texts(body: WireBody) -> Iterator[str]:
-    if isinstance(body.get("input"), str):
-        yield body["input"]
-    for _, message in _messages(body):
-        texts = [message.get("content"), *(part.get("text") for _, part in listed(message, "content"))]
-        yield from (text for text in texts if isinstance(text, str))
 
 
 RULES: list[Rule] = [
