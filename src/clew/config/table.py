@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
@@ -244,6 +245,7 @@ def built(owner: type, values: Mapping[Key, Any], before: Key = (), **rest: Any)
 # --- keys -----------------------------------------------------------------------------------------------------------
 
 
+@lru_cache(1_000)
 def setting_of(key: Key) -> Setting | None:
     """The row of a key."""
     for setting in SETTINGS:
