@@ -31,6 +31,7 @@ from clew.engine.branches import Branches
 from clew.exchange.asides import Asides
 from clew.gateway.app import Gateway
 from clew.gateway.server import listening, server
+from clew.gateway.settings import GatewaySettings
 from clew.store import open_store
 from clew.tokens.meter import Meter
 from gateway import ANSWER, PATH, USAGE, running, wait
@@ -86,7 +87,7 @@ def serve(port: int, every: float) -> None:
     store = open_store(config.store)
     gateway = serving.made(config, store, serving.upstreams(config))
     threading.Thread(target=_tell, args=(gateway, every), daemon=True).start()
-    served = server(gateway, config.gateway.client_silence, port=port, graceful=1)
+    served = server(gateway, GatewaySettings.client_silence, port=port, graceful=1)
     gc.collect()
     gc.freeze()
     gc.set_threshold(*serving.COLLECTED)

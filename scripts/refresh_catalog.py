@@ -6,8 +6,7 @@ python scripts/refresh_catalog.py model_prices_and_context_window_backup.json --
 
 The list is read as a file; litellm is not imported. A row is [max_input, max_output, window, prices, tiers] without
 its empty end: window only where it is not max_input; prices are [input, output, cache_read, cache_write,
-cache_write_1h] in dollars for a million tokens; tiers are [above, *prices]. `text_only` are the names of models of
-which no host says that they take images; a name that is not among them may take some.
+cache_write_1h] in dollars for a million tokens; tiers are [above, *prices].
 """
 
 import argparse
@@ -97,7 +96,7 @@ def main() -> int:
     given = parser.parse_args()
     listing = json.loads(given.listing.read_bytes())
     hosts, spelled = distil(listing)
-    known = {"hosts": hosts, "spelled": spelled, "text_only": text_only(listing)}
+    known = {"hosts": hosts, "spelled": spelled}
     packed = pack({"source": given.source, "date": given.date, **known})
     given.out.write_bytes(packed)
     conflicts = [line for path in given.check for line in compare(hosts, path)]
@@ -139,16 +138,6 @@ def distil(listing: dict[str, dict[str, Any]]) -> tuple[dict[str, dict[str, Row]
             hosts.setdefault(host, {}).setdefault(names.fold(name), row)
             spelled.setdefault(names.fold(name), name)
     return hosts, {bare: name for bare, name in spelled.items() if bare != name}
-
-
-def text_only(listing: dict[str, dict[str, Any]]) -> list[str]:
-    """Folded names of language models of which no host says that they take images."""
-    takes: dict[str, bool] = {}
-    for key, said in listing.items():
-        if said.get("mode") in MODES and (forms := names.read(key).forms):
-            name = names.fold(forms[-1])
-            takes[name] = takes.get(name, False) or bool(said.get("supports_vision"))
-    return sorted(name for name, some in takes.items() if not some)
 
 
 def host_of(said: dict[str, Any]) -> str:

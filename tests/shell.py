@@ -1,16 +1,23 @@
 """The command line as a user has it."""
 
+import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from typer.main import get_command
 from typer.testing import CliRunner, Result
 
+from clew import Engine, Request, SQLite, counter_for, run
+from clew import body as sent
 from clew.cli import app
+from clew.compression import bounds
+from clew.tokens.meter import Meter
+from clew.wire import decode
 
 COMMANDS = get_command(app)
 
@@ -46,6 +53,16 @@ class Shell:
         env["HOME"] = str(self.home)  # not what lies in the home of who runs the tests
         plain = {"FORCE_COLOR": None, "TTY_COMPATIBLE": None}
         return invoke([str(a) for a in args], input, {**env, **plain})
+
+    def talked(self, messages: Sequence[Mapping[str, Any]], target: int, name: str = "talk") -> str:
+        """A conversation in the store, in so many tokens; what is sent of it, as JSON."""
+        body = {"model": "gpt-4o", "messages": messages}
+        frame, items = decode(body)
+        budget = bounds(target, frame, items, Meter(counter_for("gpt-4o", frame.format)))
+        engine = Engine(SQLite(self.store), budget)
+        view = run(engine.prepare(Request(body, session=name)))
+        run(engine.close())
+        return json.dumps(sent(view))
 
     def configure(self, text: str) -> None:
         folder = self.home / "config" / "clew"

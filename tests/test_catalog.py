@@ -244,15 +244,6 @@ def test_the_script_makes_the_same_bytes_each_time(tmp_path: Path) -> None:
     assert hosts["bedrock"] == {"maker-thing": [32_000]}
     assert "picture" not in hosts["openai"]
     assert hosts["openai"]["gpt-4-32k"] == [32_768]
-    assert json.loads(gzip.decompress(made[0]))["text_only"] == ["maker-thing"]
-
-
-def test_models_that_take_no_images_are_known() -> None:
-    assert [lookup(name).images for name in ("gpt-4o", "openai/gpt-3.5-turbo", "nobody-knows-it")] == [
-        True,
-        False,
-        True,
-    ]
 
 
 def test_the_script_says_where_others_disagree(tmp_path: Path) -> None:

@@ -266,7 +266,7 @@ async def test_the_engine_can_be_closed_in_the_middle_of_a_draft() -> None:
 
 async def test_shadow_writes_down_and_sends_the_original() -> None:
     run = Session(None, compaction="shadow")
-    for n in range(1, 60):
+    for n in range(1, 40):
         view = await run.turn(n)
         assert clew.body(view)["messages"] == run.messages[: 1 + 2 * n]
     calls = await run.store.calls("default", view.branch)
@@ -276,7 +276,7 @@ async def test_shadow_writes_down_and_sends_the_original() -> None:
     assert calls[-1].shadow["edits"] == {"Summarize": 1}
     assert run.told(events.Shadowed)[-1].tokens_after == calls[-1].shadow["tokens_after"]
     run.engine.settings = with_(run.engine.settings, compaction="on")
-    assert folds(await run.turn(60)), "the next turn obeys"
+    assert folds(await run.turn(40)), "the next turn obeys"
     await run.close()
 
 
@@ -352,7 +352,7 @@ async def test_compact_now_goes_on_from_what_the_agents_own_model_has_in_its_cac
 async def test_chapters_are_written_once_and_get_shorter_with_age() -> None:
     limits, small = CallLimits(hourly_calls=999, hourly_tokens=10**9), Budget(6_000, 500, tail=500, high=0.7, low=0.5)
     run = Session(ScriptedModel(write_chapter), limits=limits, pause=0.02, budget=small)
-    for n in range(1, 120):
+    for n in range(1, 80):
         view = await run.turn(n)
         assert await run.size(view) <= LIMIT
     assert run.model is not None

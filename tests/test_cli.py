@@ -13,9 +13,8 @@ from typer.main import get_group
 
 from clew import __version__
 from clew.cli import app
+from clew.cli.groups import GONE
 from clew.screens.demo import QUESTIONS
-from clew.testing import conversation
-from clew.wire import check
 from shell import Shell
 
 ODD = (
@@ -116,124 +115,11 @@ def test_a_session_of_ones_own_is_replayed_and_nothing_of_it_is_kept(clew: Shell
     assert f"clew demo {file}  #" in clew("demo", "--fast", "--window", 200_000).stdout
 
 
-# --- count ----------------------------------------------------------------------------------------------------------
-
-
-def test_a_text_is_counted_in_the_vocabulary_of_the_model(clew: Shell) -> None:
-    done = clew("count", clew.file("note.txt", "hello world, hello world"), "--model", "gpt-4o")
-    assert done.stdout == "5 tokens of text · chars/4 would say 6\no200k_base, exact for gpt-4o\n"
-
-
-def test_without_a_model_a_count_is_approximate(clew: Shell) -> None:
-    done = clew("count", "-", input="hello world")
-    assert done.stdout == (
-        "2 tokens of text · chars/4 would say 2\no200k_base, approximate: name the model with --model\n"
-    )
-
-
-@pytest.mark.parametrize("shape", ["body", "list", "lines"])
-def test_a_conversation_is_counted_by_kind(clew: Shell, shape: str) -> None:
-    messages = [{"role": "system", "content": "Be brief."}, *talk()[:3], {"role": "assistant", "content": "Done."}]
-    done = clew("count", clew.file("talk.json", shaped(messages, shape)), "--model", "gpt-4o")
-    rows = [row.split() for row in done.stdout.splitlines()]
-    assert rows == [
-        ["items", "tokens", "chars/4"],
-        ["frame", "10", "2"],
-        ["user", "1", "8", "3"],
-        ["calls", "1", "19", "4"],
-        ["results", "1", rows[4][2], f"{len(ODD) // 4:,}"],
-        ["assistant", "1", "6", "1"],
-        ["in", "all", "4", rows[6][3], f"{(9 + 14 + 19 + len(ODD) + 5) // 4:,}"],
-        ["o200k_base,", "exact", "for", "gpt-4o"],
-    ]
-    assert int(rows[6][3].replace(",", "")) == 10 + 8 + 19 + int(rows[4][2].replace(",", "")) + 6
-
-
-def shaped(messages: list[dict[str, Any]], shape: str) -> str:
-    match shape:
-        case "body":
-            return json.dumps({"model": "gpt-4o", "messages": messages, "temperature": 0})
-        case "list":
-            return json.dumps(messages, indent=2)
-        case _:
-            return "".join(json.dumps(m) + "\n" for m in messages)
-
-
-# --- compress -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("shape", ["body", "list", "lines"])
-@pytest.mark.parametrize("extra", [(), ("--no-store",)])
-def test_what_is_compressed_keeps_its_shape_and_fits(clew: Shell, shape: str, extra: tuple[str, ...]) -> None:
-    source = clew.file("talk.json", shaped(talk(), shape))
-    done = clew("compress", source, "--target", 2_000, "--model", "gpt-4o", *extra)
-    assert done.exit_code == 0, done.output
-    if shape == "body":
-        body = json.loads(done.stdout)
-        assert body.keys() == {"model", "messages", "temperature"}
-    elif shape == "list":
-        body = {"messages": json.loads(done.stdout)}
-    else:
-        body = {"messages": [json.loads(row) for row in done.stdout.splitlines()]}
-    assert body["messages"][-1] == talk()[-1]
-    assert not check(body, "openai_chat")
-    told = re.match(r"([\d,]+) → ([\d,]+) tokens, \d+% saved; edits: \d+ \w+", done.stderr)
-    assert told
-    assert int(told[2].replace(",", "")) <= 2_000 < int(told[1].replace(",", ""))
-    assert ("clew recall" in done.stderr) == (not extra)
-    assert bool(re.search(r"recall [0-9a-f]{10}", done.stdout)) == (not extra)
-    assert clew.store.exists() == (not extra)
-    assert source.read_text() == shaped(talk(), shape)
-
-
-@pytest.mark.parametrize("target", [400, 1_000, 4_000, 6_000])
-def test_without_a_store_no_id_is_named_that_nobody_can_resolve(clew: Shell, target: int) -> None:
-    calls = [
-        *talk()[:2],
-        {"role": "tool", "tool_call_id": "c1", "content": "a line of output\n" * 900},
-        {"role": "user", "content": "They said: recall 0123456789."},
-    ]
-    source = clew.file("talk.json", json.dumps([*talk(), *calls]))
-    done = clew("compress", source, "--target", target, "--model", "gpt-4o", "--no-store")
-    assert done.exit_code == 0, done.output
-    assert set(re.findall(r"recall (\w+)", done.stdout)) <= {"0123456789"}
-
-
-def test_what_fits_is_written_as_it_was(clew: Shell) -> None:
-    done = clew("compress", "-", input=json.dumps(talk()))
-    assert json.loads(done.stdout) == talk()
-    assert re.match(r"[\d,]+ tokens fit in 119,808: nothing was changed\n", done.stderr)
-
-
-def test_an_anthropic_body_comes_back_as_one(clew: Shell) -> None:
-    given = conversation(7, 30, "anthropic")
-    done = clew("compress", "-", "--window", 8_000, input=json.dumps(given))
-    body = json.loads(done.stdout)
-    assert {k: v for k, v in body.items() if k != "messages"} == {k: v for k, v in given.items() if k != "messages"}
-    assert len(done.stdout) < len(json.dumps(given))
-    assert not check(body, "anthropic")
-
-
-def test_the_input_is_overwritten_only_when_named_as_output(clew: Shell) -> None:
-    source = clew.file("talk.json", json.dumps(talk()))
-    done = clew("compress", source, "--target", 2_000, "-o", source)
-    assert (done.exit_code, done.stdout) == (0, "")
-    assert len(json.loads(source.read_text())) < len(talk())
-    assert sorted(p.name for p in clew.home.iterdir() if not p.name.startswith("clew.db")) == ["talk.json"]
-
-
-def test_another_target_starts_anew(clew: Shell) -> None:
-    source = clew.file("talk.json", json.dumps(talk()))
-    small = clew("compress", source, "--target", 1_200).stdout
-    assert len(clew("compress", source, "--target", 3_000).stdout) > len(small)
-
-
 # --- show -----------------------------------------------------------------------------------------------------------
 
 
 def test_what_is_stored_is_listed_and_shown(clew: Shell) -> None:
-    source = clew.file("talk.json", shaped(talk(), "body"))
-    clew("compress", source, "--target", 2_000)
+    clew.talked(talk(), 2_000, "talk-1")
     heads, row, *_ = clew("show").stdout.splitlines()
     assert heads.split() == ["session", "when", "calls", "items", "sent", "cost"]
     session, _, _, calls, items, _ = row.split()
@@ -252,19 +138,16 @@ def test_what_is_stored_is_listed_and_shown(clew: Shell) -> None:
 
 
 def test_a_shown_line_moves_no_cursor(clew: Shell) -> None:
-    clew("compress", "-", input=json.dumps([{"role": "user", "content": "a\x1b[2Jb"}]))
-    assert clew("show", "stdin").stdout.splitlines()[-1] == "  user           13   a�[2Jb"
+    clew.talked([{"role": "user", "content": "a\x1b[2Jb"}], 9_000)
+    assert clew("show", "talk").stdout.splitlines()[-1] == "  user           13   a�[2Jb"
 
 
 def test_a_prefix_that_fits_two_sessions_is_refused(clew: Shell) -> None:
-    for _ in range(2):
-        clew("compress", "-", input=json.dumps(talk()))
-    done = clew("show", "stdin")
+    for name in ("talk-1", "talk-2"):
+        clew.talked(talk(), 9_000, name)
+    done = clew("show", "talk")
     assert done.exit_code == 1
-    assert re.fullmatch(
-        r"clew: stdin matches 2 sessions; give more of it: stdin-\w{4}, stdin-\w{4}\n",
-        done.stderr,
-    )
+    assert re.fullmatch(r"clew: talk matches 2 sessions; give more of it: talk-\d, talk-\d\n", done.stderr)
 
 
 # --- recall ---------------------------------------------------------------------------------------------------------
@@ -274,9 +157,8 @@ def test_a_prefix_that_fits_two_sessions_is_refused(clew: Shell) -> None:
 def recalled(clew: Shell) -> str:
     """The id of the long result, as its stand-in names it."""
     short = [*talk()[:3], {"role": "user", "content": "Go on."}]
-    done = clew("compress", "-", "--target", 900, input=json.dumps(short))
-    found = ID.search(done.stdout)
-    assert found, done.output
+    found = ID.search(clew.talked(short, 900))
+    assert found
     return found[1]
 
 
@@ -316,64 +198,13 @@ def test_what_became_of_facts_is_shown(clew: Shell, recalled: str) -> None:
 
 def test_a_span_comes_back_item_by_item(clew: Shell) -> None:
     given = talk()
-    done = clew("compress", "-", "--target", 700, input=json.dumps(given))
-    ids = ID.findall(done.stdout)
-    back = clew("recall", ids[0])
+    back = clew("recall", ID.findall(clew.talked(given, 700))[0])
     assert "\n── call bash, 15 characters\n" in back.stderr
     assert ODD.encode() in back.stdout_bytes
     assert given[3]["content"] in back.stdout
 
 
 # --- what goes wrong --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("args", "content", "message"),
-    [
-        (["compress", "gone"], None, "gone: No such file or directory; give the path of a file, or - for input"),
-        (["count", "."], None, ".: Is a directory; give the path of a file, or - for input"),
-        (["count", "-"], b"a\xff", "-: not UTF-8 at byte 1; convert it with iconv -t UTF-8"),
-        (
-            ["count", "-"],
-            b"\x1f\x8b\x08",
-            "-: is compressed; unpack it with gunzip -c and give - as the file",
-        ),
-        (["compress", "-"], b"", "-: is empty; expected JSON, or one message per line"),
-        (
-            ["compress", "-"],
-            b"hello",
-            "-: not JSON: Expecting value at line 1 column 1; expected JSON, or one message per line",
-        ),
-        (
-            ["compress", "-"],
-            b'{"role": "user", "content": "a"}\n{"role"',
-            "-: line 2: not JSON: Expecting ':' delimiter at line 1 column 8; expected JSON, or one message per line",
-        ),
-        (
-            ["compress", "-"],
-            b'{"role": "user", "content": "a"}\n{"id": 1, "messages": []}',
-            "-: line 2 is not a message; give one conversation, one message per line",
-        ),
-        (
-            ["compress", "-"],
-            b'{"a": 1}',
-            "-: not a conversation; expected an object with `messages`, a list of messages, or one message per line",
-        ),
-        (
-            ["compress", "-", "--format", "morse"],
-            b'[{"role": "user"}]',
-            "unknown format 'morse': use one of openai_chat, anthropic, openai_responses, bedrock, gemini",
-        ),
-        (
-            ["compress", "-", "-o", "no/such/folder/x"],
-            b'[{"role": "user", "content": "a"}]',
-            "no/such/folder/x: cannot be written (No such file or directory); choose another place",
-        ),
-    ],
-)
-def test_an_error_is_one_line_with_the_remedy(clew: Shell, args: list[str], content: bytes, message: str) -> None:
-    done = clew(*args, input=content)
-    assert (done.exit_code, done.stdout, done.stderr) == (1, "", f"clew: {message}\n")
 
 
 def test_looking_makes_no_store(clew: Shell) -> None:
@@ -417,37 +248,34 @@ def test_what_is_not_there_says_where_to_look(clew: Shell, recalled: str) -> Non
         assert done.stderr.splitlines()[1].startswith(f"clew: {message}")
 
 
-@pytest.mark.parametrize("args", [["compres"], ["count"], ["demo", "--window", "many"], ["show", "--loud"]])
+@pytest.mark.parametrize("args", [["compres"], ["resume"], ["demo", "--window", "many"], ["show", "--loud"]])
 def test_wrong_usage_is_one_line_and_exit_code_2(clew: Shell, args: list[str]) -> None:
     done = clew(*args)
     assert (done.exit_code, done.stdout) == (2, "")
-    assert re.fullmatch(r"clew: .+ \(see clew( count| demo| show)? --help\)\n", done.stderr)
+    assert re.fullmatch(r"clew: .+ \(see clew( resume| demo| show)? --help\)\n", done.stderr)
 
 
-def test_window_and_target_exclude_each_other(clew: Shell) -> None:
-    done = clew("compress", "-", "--window", 9, "--target", 9, input="[]")
-    assert (done.exit_code, done.stderr) == (
-        2,
-        "clew: Invalid value: give --window or --target, not both (see clew compress --help)\n",
-    )
+@pytest.mark.parametrize("command", GONE)
+def test_a_command_that_there_was_says_what_to_use(clew: Shell, command: str) -> None:
+    done = clew(command, "talk.json")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == f"clew: clew {command} is gone; use {GONE[command]} (see clew --help)\n"
 
 
 # --- the configuration ----------------------------------------------------------------------------------------------
 
 
-def test_scope_and_window_are_as_configured(clew: Shell) -> None:
-    clew.configure('scope = "work"\n[budget]\nwindow = 4_000\n')
-    done = clew("compress", "-", input=json.dumps(talk()))
-    assert "tokens, " in done.stderr
-    assert len(done.stdout) < len(json.dumps(talk()))
-    assert clew("show").stdout.splitlines()[1].startswith("stdin-")
+def test_the_scope_is_as_configured(clew: Shell) -> None:
+    clew.configure('scope = "work"\n')
+    assert clew("import", clew.file("talk.json", json.dumps(talk())), "--as", "talk").exit_code == 0
+    assert "talk" in clew("show").stdout.splitlines()[1]
     assert clew("show").stdout == clew("show", "--scope", "work").stdout
     assert "scope 'default' is empty" in clew("show", "--scope", "default").stderr
 
 
 def test_a_wrong_setting_stops_a_command_before_it_does_anything(clew: Shell) -> None:
     clew.configure("scope = 1\nlog = 2\n")
-    done = clew("compress", "-", input=json.dumps(talk()))
+    done = clew("import", clew.file("talk.json", json.dumps(talk())))
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 2)
     assert not clew.store.exists()
 
@@ -474,10 +302,10 @@ def test_without_a_command_it_says_what_to_do_first(clew: Shell) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="there a closed pipe is another error")
 def test_a_closed_pipe_is_no_news(clew: Shell) -> None:
-    source = clew.file("talk.txt", json.dumps(talk() * 20))
-    run = f"{sys.executable} -m clew.cli compress {source} --window 1000000 | head -c 1"
+    clew.talked(talk() * 20, 1_000_000)
+    run = f"{sys.executable} -m clew.cli resume talk | head -c 1"
     env = {**os.environ, "CLEW_STORE": str(clew.store)}
     done = subprocess.run(run, shell=True, capture_output=True, text=True, env=env)
-    assert done.stdout == "["
+    assert done.stdout == "{"
     assert "Traceback" not in done.stderr
     assert "BrokenPipe" not in done.stderr

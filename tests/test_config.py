@@ -73,12 +73,12 @@ def test_with_nothing_said_the_defaults_hold(machine: Machine) -> None:
 
 
 def test_the_environment_is_above_the_project_above_the_user_above_the_default(machine: Machine) -> None:
-    machine.user("[budget]\nhigh = 0.9\nlow = 0.4\nimages = 7\n")
+    machine.user("[budget]\nhigh = 0.9\nlow = 0.4\ntail = 7\n")
     machine.team("[budget]\nhigh = 0.8\nlow = 0.3\n")
     config = machine.load(CLEW_BUDGET_HIGH="0.6")
     limits = config.budget
-    assert (limits.high, limits.low, limits.images, limits.messages) == (0.6, 0.3, 7, 100_000)
-    assert [config.sources[f"budget.{key}"] for key in ("high", "low", "images", "messages")] == [
+    assert (limits.high, limits.low, limits.tail, limits.start) == (0.6, 0.3, 7, None)
+    assert [config.sources[f"budget.{key}"] for key in ("high", "low", "tail", "start")] == [
         "environment CLEW_BUDGET_HIGH",
         "project file ~/code/project/clew.toml",
         "user file ~/.config/clew/config.toml",
@@ -527,7 +527,7 @@ def test_what_holds_is_shown_with_where_it_is_from(machine: Machine) -> None:
         'servers = ["http://127.0.0.1:11434", "http://gpu:8000"]\n[models."gpt-4.1"]\nprices.cache_write_1h = 9\n'
     )
     machine.team("budget.window = 32000\n")
-    done = machine.clew(CLEW_BUDGET_MESSAGES="5")
+    done = machine.clew(CLEW_BUDGET_TAIL="5")
     rows = [line.rstrip() for line in done.stdout.splitlines()]
     assert done.exit_code == 0, done.output
     assert rows[0] == "store                  ~/.local/share/clew/clew.db       default"
@@ -539,7 +539,7 @@ def test_what_holds_is_shown_with_where_it_is_from(machine: Machine) -> None:
     assert part(rows, "[summary]", 3) == [
         "[summary]",
         "model                  own                               default",
-        "size                   4000                              default",
+        "instructions           none                              default",
     ]
     assert part(rows, "[budget]", 4) == [
         "[budget]",
@@ -547,9 +547,8 @@ def test_what_holds_is_shown_with_where_it_is_from(machine: Machine) -> None:
         "reserve                what answers take, at first 8192  default",
         "high                   0.7; 0.8 for 32k to 128k          default",
     ]
-    assert part(rows, "messages", 99) == [
-        "messages               5                                 CLEW_BUDGET_MESSAGES",
-        "tail                   20_000                            default",
+    assert part(rows, "tail", 99) == [
+        "tail                   5                                 CLEW_BUDGET_TAIL",
         "done                   none                              default",
         "",
         '[models."gpt-4.1"]',
@@ -559,6 +558,16 @@ def test_what_holds_is_shown_with_where_it_is_from(machine: Machine) -> None:
         "project file: ~/code/project/clew.toml",
     ]
     assert all(len(row) <= 80 for row in rows)
+
+
+@pytest.mark.parametrize("key", ["summary.calls", "budget.images", "gateway.client_silence", "models.gpt-5.images"])
+def test_a_setting_that_was_one_says_so(machine: Machine, key: str) -> None:
+    done = machine.clew("set", key, "5")
+    assert done.exit_code == 1
+    assert f"{key} is not a setting; it was one in 0.1: clew's own choice holds, so take it out" in done.output
+    if not key.startswith("models"):
+        name = f"CLEW_{key.replace('.', '_').upper()}"
+        assert machine.problems(**{name: "5"})[0].startswith(f"{name} is not a variable that clew knows; it was one")
 
 
 def test_programs_get_json(machine: Machine) -> None:

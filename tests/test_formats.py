@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from clew import wire
-from clew.agent.results import asked, frame, partial
+from clew.agent.results import frame, partial
 from clew.core.items import Item
 from clew.errors import BadRequest
 from clew.wire.convert.extras import with_tail, with_tools
@@ -35,13 +35,12 @@ def items_of(format: Format, *messages: dict[str, Any]) -> list[Item]:
 
 @each
 def test_what_a_user_and_the_assistant_say(format: Format) -> None:
-    said = items_of(format, asked("Look at this.", [PICTURE], format.NAME), *partial("I am loo", format.NAME))
+    said = items_of(format, format.asked("Look at this."), *partial("I am loo", format.NAME))
     assert [(item.role, item.kind, item.text) for item in said] == [
         ("user", "text", "Look at this."),
-        ("user", "media", ""),
         ("assistant", "text", "I am loo"),
     ]
-    seen = format.read_media(said[1].wire or {})
+    seen = format.read_media(format.write_media(PICTURE) or {})
     assert isinstance(seen, Media)
     assert (seen.mime, seen.data) == (PICTURE.mime, PICTURE.data)
     assert partial(" ", format.NAME) == []
@@ -62,7 +61,7 @@ def test_what_tools_gave_back(format: Format) -> None:
 @each
 def test_an_agent_s_request(format: Format) -> None:
     body = frame(format.NAME, "some-model", "Be brief.", [TOOL], 1_000)
-    body |= {format.LIST: [*format.lead("Be brief."), asked("Hello.", [], format.NAME)]}
+    body |= {format.LIST: [*format.lead("Be brief."), format.asked("Hello.")]}
     read, items = wire.decode(body, format.NAME)
     assert read.model == "some-model"
     assert read.system == "Be brief."
@@ -86,7 +85,7 @@ def test_tools_and_which_of_them(format: Format, choice: Choice) -> None:
 
 @each
 def test_a_word_at_the_very_end(format: Format) -> None:
-    for messages in ([asked("Hello.", [], format.NAME)], format.results(RESULTS)):
+    for messages in ([format.asked("Hello.")], format.results(RESULTS)):
         sent = with_tail(body_of(format, *messages), format.NAME, "Half is full.")
         last = wire.decode(sent, format.NAME)[1][-1]
         assert (last.text, last.role) == ("Half is full.", "system" if format.says_system else "user")

@@ -94,13 +94,6 @@ def test_what_is_written_to_a_file_and_read_back_is_the_same(clew: Shell) -> Non
     assert json.loads(clew("resume", "copy").stdout)["messages"][0]["content"] == EVIL
 
 
-def test_a_compressed_conversation_is_exact_and_plain(clew: Shell) -> None:
-    source = clew.file("talk.json", json.dumps([{"role": "user", "content": EVIL}]))
-    done = clew("compress", source, "--no-store")
-    assert dangerous(done.stdout) == set()
-    assert json.loads(done.stdout) == [{"role": "user", "content": EVIL}]
-
-
 def test_every_character_is_the_same_after_it_was_made_visible() -> None:
     for code in (*range(0xD800), *range(0xE000, 0x11_0000, 7), *range(0xE0000, 0xE0080)):
         text = chr(code)

@@ -176,7 +176,7 @@ def test_a_model_may_have_a_start_of_its_own(tmp_path: Path) -> None:
 # --- what fits stays ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("format", "size"),
     combined(list(FORMATS), [(8_000, 16_000), (16_000, 32_000), (32_000, 48_000), (32_000, 200_000)]),

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from clew.agent.control import ContextController, SentBody
 from clew.agent.events import AgentEvent, Answered, Compacted, Ran, Retrying, Running
-from clew.agent.results import asked, frame, partial
+from clew.agent.results import frame, partial
 from clew.agent.tools import Permissions, Toolbox
 from clew.config.places import environment
 from clew.core.items import Frame, Scope
@@ -24,7 +24,6 @@ from clew.steps.chapters.by_model import ByModel
 from clew.store.records import Origin
 from clew.wire.formats import named
 from clew.wire.formats.base import CallResult
-from clew.wire.formats.media import Media
 from clew.wire.formats.tools import ToolDeclaration
 
 STEPS = 200  # calls of the model for one word of the user
@@ -93,20 +92,20 @@ class Agent:
             hooks=self.hooks,
         )
 
-    def run(self, text: str, pictures: Sequence[Media] = ()) -> AsyncGenerator[AgentEvent, None]:
+    def run(self, text: str) -> AsyncGenerator[AgentEvent, None]:
         """Say something to the agent; what it does comes as events, the last of which is `Answered`.
 
         To close it, or to cancel whoever waits for it, ends the turn: what was said until then is in the log.
         """
-        self._running = self._run(text, pictures, self._running)
+        self._running = self._run(text, self._running)
         return self._running
 
     async def _run(
-        self, text: str, pictures: Sequence[Media], before: AsyncGenerator[AgentEvent, None] | None
+        self, text: str, before: AsyncGenerator[AgentEvent, None] | None
     ) -> AsyncGenerator[AgentEvent, None]:
         if before is not None:  # somebody stopped listening in its middle
             await before.aclose()
-        new: list[dict[str, Any]] = [asked(text, pictures, self.speaker.format)]
+        new: list[dict[str, Any]] = [named(self.speaker.format).asked(text)]
         with self.controller.turn():
             for step in range(1, self._steps + 1):
                 spoken: Spoken | None = None

@@ -4,10 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from clew.errors import BadRequest
 from clew.wire.convert.extras import with_tools
 from clew.wire.formats import named, openai_responses
-from clew.wire.formats.media import Media
 from clew.wire.formats.tools import ToolDeclaration
 
 REASONS = re.compile(r"(?:^|/)(?:o\d|gpt-[5-9]|codex)")  # models that refuse nothing by being asked for their thoughts
@@ -23,14 +21,6 @@ class Outcome(NamedTuple):
 def partial(text: str, format: str) -> list[dict[str, Any]]:
     """What the assistant had said when somebody cancelled."""
     return [named(format).begun(text)] if text.strip() else []
-
-
-def asked(text: str, pictures: Sequence[Media], format: str) -> dict[str, Any]:
-    """What a user typed, as a message, with the pictures that go with it. Raises `BadRequest`."""
-    shown = [block for picture in pictures if (block := named(format).write_media(picture)) is not None]
-    if len(shown) < len(pictures):
-        raise BadRequest("a picture is of a kind that providers do not take: PNG, JPEG, GIF and WebP are taken")
-    return named(format).asked(text, shown)
 
 
 def frame(format: str, model: str, system: str, tools: Sequence[ToolDeclaration], limit: int) -> dict[str, Any]:

@@ -50,7 +50,6 @@ class Model:
     prices: Prices | None = None
     source: LimitSource = "catalog"
     exact: bool = True
-    images: bool = True  # False where it is known to take none
     local: bool = False  # on a server of one's own: nothing is paid for a token
 
 
@@ -135,8 +134,7 @@ def _model(entry: CatalogEntry, *, exact: bool) -> Model:
     if flat:
         prices = replace(_prices(flat), tiers=tuple((above, _prices(tier)) for above, *tier in tiers or ()))
     own = _spelled().get(key, key)
-    images = key not in _text_only()
-    return Model(own, whole or max_input, max_input, max_output or None, prices, exact=exact, images=images)
+    return Model(own, whole or max_input, max_input, max_output or None, prices, exact=exact)
 
 
 def _prices(flat: list[float | None]) -> Prices:
@@ -156,12 +154,6 @@ def _spelled() -> dict[str, str]:
     """Folded name, the name as its maker spells it."""
     spelled: dict[str, str] = _file()["spelled"]
     return spelled
-
-
-@lru_cache(maxsize=1)
-def _text_only() -> frozenset[str]:
-    """Folded names of models of which no host says that they take images."""
-    return frozenset(_file()["text_only"])
 
 
 @lru_cache(maxsize=1)

@@ -27,7 +27,6 @@ from clew.chat.guides import shown_guides
 from clew.chat.hearing import TOAST, Hearing
 from clew.chat.meter import WindowMeter
 from clew.chat.permitting import permitted
-from clew.chat.pictures import BadPicture
 from clew.chat.prompt import PromptBox
 from clew.chat.reading import ReadingScreen
 from clew.chat.transcript import TranscriptView
@@ -73,7 +72,7 @@ class Chat(App[None]):
         # Held, not looked for: at the end the clock and a turn still tell them something when they are off the screen.
         self.transcript = TranscriptView(id="talk", grows=True)
         self.meter = WindowMeter(id="meter")
-        self.prompt = PromptBox(OFFERED_COMMANDS, self.backend.files, self.backend.place, id="prompt")
+        self.prompt = PromptBox(OFFERED_COMMANDS, self.backend.files, id="prompt")
         self._status = Static(id="status", markup=False)
         yield from (self.transcript, self.meter, self.prompt.offers, self.prompt, self._status)
 
@@ -213,17 +212,13 @@ class Chat(App[None]):
                 await self.hearing.run(text[1:])
                 return
             await self._prepared.wait()
-            pictures = await self.hearing.pictures(text)
-            async with aclosing(self.backend.agent.run(self.hearing.told(text), pictures)) as events:
+            async with aclosing(self.backend.agent.run(self.hearing.told(text))) as events:
                 async for event in events:
                     await self.hearing.hear(event)
         except asyncio.CancelledError:
             self.transcript.add(ScreenEntry("note", "Cancelled. What was said until then is kept."))
             self._give_back()
             raise
-        except BadPicture as error:
-            self.transcript.add(ScreenEntry("problem", f"Not sent: {error}"))
-            self._give_back(text)
         except (ClewError, OSError) as error:
             self.transcript.add(ScreenEntry("problem", str(error)))
             self._give_back()
@@ -232,10 +227,10 @@ class Chat(App[None]):
             self.transcript.flush()
             self.call_later(self._ended)
 
-    def _give_back(self, *texts: str) -> None:
-        """What waited for its turn is not sent unseen after one that went wrong; nor is what could not be sent lost."""
-        if texts or self._waiting:
-            self.prompt.replace_with("\n".join([*texts, *self._waiting, self.prompt.text]).strip())
+    def _give_back(self) -> None:
+        """What waited for its turn is not sent unseen after one that went wrong."""
+        if self._waiting:
+            self.prompt.replace_with("\n".join([*self._waiting, self.prompt.text]).strip())
             self._waiting.clear()
 
     def _ended(self) -> None:

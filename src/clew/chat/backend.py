@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from importlib.resources import files
 from itertools import groupby, islice
 from pathlib import Path
@@ -16,7 +15,6 @@ from clew.agent.tools import AskUser, Permissions, Toolbox, tools
 from clew.agent.tools.walking import walk
 from clew.chat.allowing import AllowedCommands
 from clew.chat.guides import guides, instructed
-from clew.chat.pictures import named_pictures
 from clew.chat.speaking import Absent, chosen_speaker
 from clew.clients.voices import typed
 from clew.config import Config, Places, assembled, edited, engine, read_key, write_key
@@ -33,7 +31,6 @@ from clew.sessions.window import Window
 from clew.steps.worklog.writing import summary
 from clew.store.protocol import Store
 from clew.store.records import Method, Session
-from clew.wire.formats.media import Media
 
 REMEMBERED = 10  # conversations whose messages can be brought back into the prompt
 RECENT_ITEMS = 400  # items of each that are looked through
@@ -65,7 +62,6 @@ class ChatBackend:
     ) -> None:
         self.places = places
         self.folder = (folder or places.folder).resolve()
-        self.place = partial(places.path, near=self.folder)  # the file that a name in a text means
         self.store = store
         self.ask = ask
         self.watch: Callable[[str], None] = lambda text: None  # hears what a command writes while it runs
@@ -94,8 +90,6 @@ class ChatBackend:
             system=instructed(system.replace("{folder}", str(here)).strip(), self.guides),
             session=session or f"chat-{uuid4().hex[:6]}",
             scope=self.scope,
-            steps=config.agent.steps,
-            limit=config.agent.answer,
         )
 
     async def _asked(self, tool: Any, arguments: Mapping[str, Any], preview: str) -> bool:
@@ -157,10 +151,6 @@ class ChatBackend:
         """The files of the folder that can be named in a text, without those that .gitignore names."""
         found = (Path(e).relative_to(self.folder).as_posix() for e in islice(walk(self.folder, self.folder), FILES))
         return [name for name in found if name.isprintable() and " " not in name]
-
-    async def pictures(self, text: str) -> list[Media]:
-        """The pictures that a text names. Raises `BadRequest` where one cannot be sent, or not to this model."""
-        return await asyncio.to_thread(named_pictures, text, self.place, self.config.model(self.agent.speaker.name))
 
     # --- its acts -----------------------------------------------------------------------------------------------------
 

@@ -7,8 +7,6 @@ from clew.chat.entries import BRIEF_LINES, ScreenEntry, called, came, kept, stan
 from clew.clients.voices import OWN_COMMAND
 from clew.errors import ClewError, ToolError
 from clew.llm.streaming import Text, Thought
-from clew.screens.lines import count
-from clew.wire.formats.media import Media
 
 if TYPE_CHECKING:
     from clew.chat.app import Chat
@@ -114,13 +112,6 @@ class Hearing:
             return
         self._end(text)
         self._ran.append(f"{OWN_COMMAND}{command}]\n{text}")
-
-    async def pictures(self, text: str) -> list[Media]:
-        """The pictures that a message of the user names. Raises `BadPicture`."""
-        if found := await self._chat.backend.pictures(text):
-            kinds = ", ".join(f"{picture.name} ({picture.mime})" for picture in found)
-            self._chat.say(f"Sent as {count(len(found), 'picture')}: {kinds}")
-        return found
 
     def told(self, text: str) -> str:
         """A message of the user, with what was run since the last one."""

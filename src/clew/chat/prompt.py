@@ -2,15 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
-from textual.events import Key, Paste
+from textual.events import Key
 from textual.message import Message
 from textual.widgets import TextArea
 
 from clew.chat.choosing import ChoiceRow
 from clew.chat.offering import OfferList, Typing, files_named, typing
-from clew.chat.pictures import pasted_picture
 
 HINT = "Say something; / for commands, @ for files, ! runs a command; Ctrl+J: new line"
 
@@ -32,14 +30,12 @@ class PromptBox(TextArea):
         self,
         commands: Sequence[ChoiceRow],
         files: Callable[[], list[str]],
-        place: Callable[[str], Path],
         id: str | None = None,
     ) -> None:
         super().__init__(id=id, compact=True, placeholder=HINT, highlight_cursor_line=False)
         self.offers = OfferList()
         self._commands = commands
         self._files = files
-        self._place = place
         self._known: list[str] = []  # files, since the last @
         self._sent: list[str] = []
         self._at = 0
@@ -64,15 +60,6 @@ class PromptBox(TextArea):
             return
         event.stop()
         event.prevent_default()
-
-    async def _on_paste(self, event: Paste) -> None:
-        """Take what is pasted; the path of a picture becomes a name of it, which sends it along."""
-        if picture := pasted_picture(event.text, self._place):
-            event.stop()
-            event.prevent_default()
-            self.insert(picture)
-        else:
-            await super()._on_paste(event)
 
     def _done(self, key: str) -> bool:
         match key:

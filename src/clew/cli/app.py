@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from clew.cli.completion import names
-from clew.cli.groups import PLACES
+from clew.cli.groups import GONE, PLACES
 from clew.config.places import here
 from clew.errors import BadConfig, ClewError
 
@@ -40,6 +40,8 @@ class Commands(TyperGroup):
         return sorted(known, key=lambda name: order.index(name) if name in PLACES else len(order))
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name in GONE:
+            raise UsageError(f"clew {cmd_name} is gone; use {GONE[cmd_name]}")
         found: Any = super().get_command(ctx, cmd_name)
         if found is not None and cmd_name in PLACES:
             found.rich_help_panel, found.short_help = PLACES[cmd_name]
@@ -89,9 +91,6 @@ clew keeps long agent conversations within the context window without losing any
   clew open              look at the conversations on a page
 
 clew --help lists all commands; clew COMMAND --help explains one."""
-
-SourceFile = Annotated[str, typer.Argument(metavar="FILE", help="A file, or - for standard input.")]
-ModelName = Annotated[str, typer.Option("--model", metavar="NAME", help="Model whose tokenizer is used.")]
 
 
 def _scope(name: str) -> str:

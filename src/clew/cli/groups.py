@@ -36,8 +36,6 @@ GROUPS: dict[str, dict[str, str]] = {
         "import": "Take in session files of other agents",
         "export": "Write conversations out, also as another agent's",
         "resume": "Write a request as it was, or would be, sent",
-        "compress": "Make a conversation in a file fit",
-        "count": "Count the tokens of a text or a conversation",
         "batch": "Compress or search many files at once",
         "crush": "A new session in Crush that goes on from another",
     },
@@ -49,5 +47,10 @@ GROUPS: dict[str, dict[str, str]] = {
         "restore": "Put a backup in place of the log",
         "purge": "Delete conversations for good",
     },
+}
+# Commands that there were, and what does the same.
+GONE = {
+    "compress": "clew batch compress FILE --target N --out DIR, or clew.compress in Python",
+    "count": "clew.counter_for(model).text(text) in Python",
 }
 PLACES = {name: (group, words) for group, commands in GROUPS.items() for name, words in commands.items()}

@@ -131,6 +131,7 @@ async def _serve(
     config: "Config", store: "SQLStore", demo: bool, stack: ExitStack, where: object, say: "Callable[..., None]"
 ) -> None:
     from clew.gateway.server import listening, server
+    from clew.gateway.settings import GatewaySettings
     from clew.page.app import Page
     from clew.page.changes import Changes
     from clew.page.instructions import KeptInstructions
@@ -151,7 +152,7 @@ async def _serve(
             hosts=gateway.settings.hosts,
         )
         own = config.gateway
-        served = server(Site(page, gateway), own.client_silence, own.host, own.port, ending=changes.end)
+        served = server(Site(page, gateway), GatewaySettings.client_silence, own.host, own.port, ending=changes.end)
         listener = listening(own.host, own.port, ANOTHER_PORT if say is _say_shortly else "--port or --host")
         say(config, known, listener.getsockname()[1], demo, where)
         # What is there now stays: a full collection need not look at it, and is rare enough not to be felt.
@@ -262,9 +263,7 @@ def made(config: "Config", store: "SQLStore", known: "list[Upstream]", more: "Se
         keys=_keys(config),
         hosts=tuple(own.hosts),
         body=own.body << 20,
-        requests=own.requests,
         per_minute=own.per_minute,
-        client_silence=own.client_silence,
         upstream_silence=own.upstream_silence,
     )
     return Gateway(core, Upstreams(known), settings, metrics, config.new_session.when, config.new_session.how)

@@ -112,8 +112,6 @@ def _agent(
         system=system.replace("{folder}", str(here)).strip(),
         session=session or None,
         scope=scope,
-        steps=config.agent.steps,
-        limit=config.agent.answer,
     )
 
 

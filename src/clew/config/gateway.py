@@ -72,12 +72,7 @@ class GatewayTable:
             count(1, 64), "Largest request, with all that is packed in it, and answer that is no stream, in megabytes"
         ),
     ] = 64
-    requests: Annotated[int, Setting(count(1, 512), "Most requests at the same time")] = 512
     per_minute: Annotated[int, Setting(count(0, 600), "Most requests of one client in a minute; 0: any number")] = 0
-    client_silence: Annotated[
-        int,
-        Setting(count(1, 60), "Seconds in which a client must send some of its request, or take some of its answer"),
-    ] = 60
     upstream_silence: Annotated[
         int, Setting(count(1, 900), "Seconds for which a provider may say nothing: models think long")
     ] = 900

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
@@ -16,7 +17,6 @@ from clew.config.setting import NAME, Key, Setting
 from clew.core.limits import HIGH, HIGH_NARROW, LOW, LOW_SMALL, NARROW, Budget
 from clew.engine.settings import MEMORY
 from clew.steps.chapters.allowance import CallLimits
-from clew.steps.chapters.by_model import SECONDS, SIZE
 from clew.store.places import Server
 
 LIMITS = CallLimits()
@@ -59,9 +59,6 @@ class Bounds:
         int | None,
         Setting(count(1, 150_000), "Also compact above this many tokens of history", "none", project="yes"),
     ] = None
-    bytes: Annotated[int, Setting(count(0, 30_000_000), "Largest request, in bytes", project="yes")] = Budget.bytes
-    images: Annotated[int, Setting(count(0, 100), "Most images in a request", project="yes")] = Budget.images
-    messages: Annotated[int, Setting(count(0, 1000), "Most messages in a request", project="yes")] = Budget.messages
     tail: Annotated[int, Setting(count(0, 20_000), "Tokens at the end that are kept unchanged", project="yes")] = (
         Budget.tail
     )
@@ -76,13 +73,9 @@ class Summary:
     """A model that writes the chapters which stand in for a history."""
 
     model: Annotated[str, Setting(AUTHOR, "The model that writes chapters", project="none")] = "own"
-    size: Annotated[int, Setting(count(100, 4000), "Most tokens of one chapter")] = SIZE
     instructions: Annotated[str | None, Setting(TEXT, "Extra instructions for every prompt", "none")] = None
     prompt: Annotated[Path | None, Setting(PATH, "A file with your own prompt", "the built-in prompt")] = None
-    seconds: Annotated[int, Setting(count(1, 120), "Timeout for one answer, in seconds")] = int(SECONDS)
-    calls: Annotated[int, Setting(count(0, 12), "Most calls for one compaction")] = LIMITS.calls
     hourly_calls: Annotated[int, Setting(count(0, 60), "Most calls in an hour")] = LIMITS.hourly_calls
-    hourly_tokens: Annotated[int, Setting(count(0, 3_000_000), "Most tokens in an hour")] = LIMITS.hourly_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +93,6 @@ class Agent:
     """The agent of `clew run` and `clew chat`."""
 
     model: Annotated[str | None, Setting(MODEL, "The model it uses", "none: must be set")] = None
-    steps: Annotated[int, Setting(count(1, 200), "Most model calls for one task")] = 200
-    answer: Annotated[int, Setting(count(1, 8192), "Most tokens in one answer")] = 8_192
     theme: Annotated[Literal["dark", "light"], Setting(choice("dark", "light"), "Colours of clew chat")] = "dark"
 
 
@@ -123,14 +114,10 @@ class Override:
     window: Annotated[
         int | None, Setting(count(1, 200_000), "Context window of the model, in tokens", project="yes")
     ] = None
-    max_output: Annotated[
-        int | None, Setting(count(1, 8192), "Longest answer of the model, in tokens", project="yes")
-    ] = None
     start: Annotated[
         int | None,
         Setting(count(1, 150_000), "`budget.start` for this model", "budget.start", project="yes"),
     ] = None
-    images: Annotated[bool | None, Setting(SWITCH, "Whether the model takes images", project="yes")] = None
     prices: Costs = Costs()
 
 
@@ -214,8 +201,7 @@ class Config:
             known = replace(known, prices=replace(known.prices, **prices, tiers=()))
         elif {"input", "output"} <= prices.keys():
             known = replace(known, prices=catalog.Prices(**prices))
-        images = known.images if own.images is None else own.images
-        return replace(known, name=name, max_output=own.max_output or known.max_output, images=images)
+        return replace(known, name=name)
 
 
 # --- the rows -------------------------------------------------------------------------------------------------------
@@ -259,6 +245,7 @@ def built(owner: type, values: Mapping[Key, Any], before: Key = (), **rest: Any)
 # --- keys -----------------------------------------------------------------------------------------------------------
 
 
+@lru_cache(1_000)
 def setting_of(key: Key) -> Setting | None:
     """The row of a key."""
     for setting in SETTINGS:
@@ -297,8 +284,17 @@ def _name(text: str) -> str:
     return str(found).strip("'")
 
 
+GONE = re.compile(
+    r"summary.(size|seconds|calls|hourly_tokens)|budget.(bytes|images|messages)|agent.(steps|answer)|"
+    r"gateway.(requests|client_silence)|models.+.(max_output|images)",
+    re.IGNORECASE,
+)
+
+
 def nearest(text: str) -> str:
     """How an unknown key should perhaps be spelled, as the end of a sentence."""
+    if GONE.fullmatch(text.removeprefix("CLEW_").replace("_", ".", "." not in text)):
+        return "it was one in 0.1: clew's own choice holds, so take it out"
     try:
         return f"did you mean {write_key(read_key(text))}?"
     except KeyError:

@@ -59,9 +59,9 @@ def author(config: Config) -> ByModel | Literal["own"] | None:
         prompt = own.prompt.read_text(encoding="utf-8") if own.prompt else ""
     except (OSError, UnicodeError) as error:
         raise BadConfig(f"summary.prompt: {own.prompt} cannot be read: {error}") from None
-    limits = CallLimits(own.calls, hourly_calls=own.hourly_calls, hourly_tokens=own.hourly_tokens)
     model = named(own.model, window=config.models.get(read(own.model).name, Override()).window)
-    return ByModel(model, own.size, own.instructions or "", prompt, float(own.seconds), Allowance(limits))
+    allowance = Allowance(CallLimits(hourly_calls=own.hourly_calls))
+    return ByModel(model, instructions=own.instructions or "", prompt=prompt, allowance=allowance)
 
 
 def listeners(config: Config) -> list[Listener]:

@@ -68,10 +68,5 @@ def inflated_frame(data: bytes) -> bytes:
     return decompress(data[1:]) if data[0] == ZSTD else inflate(data)
 
 
-def is_packed(data: bytes) -> bool:
-    """Whether it is stored as this version does it."""
-    return data[0] in (ZSTD, SHORT, LONG)
-
-
 def _is_long(value: Any) -> bool:
     return isinstance(value, str | list | tuple | dict) and len(rawjson.dumps(value)) >= LONG_PART

@@ -775,35 +775,5 @@ delete from session where not exists (select 1 from branch b where b.id = sessio
 update session set parent = null, parent_seq = null
 where parent is not null and not exists (select 1 from session p where p.id = session.parent and p.scope = session.scope);
 
--- --- rows of older versions packed anew: all of a table, some at a time, by key --------------------------------------
-
--- name: count_rows
-select (select count(*) from body) + (select count(*) from frame) + (select count(*) from event)
-     + (select count(*) from node);
-
--- name: some_of_body
-select id, kind, role, packed, data from body where id > :id order by id limit :limit;
-
--- name: some_of_frame
-select scope, lower(hex(digest)), data from frame
-where (scope, digest) > (:scope, from_hex(:digest))
-order by scope, digest
-limit :limit;
-
--- name: some_of_event
+-- name: all_events
 select branch, seq, kind, old, new, note from event where (branch, seq) > (:branch, :seq) order by branch, seq limit :limit;
-
--- name: some_of_node
-select scope, lower(hex(id)), opens from node where (scope, id) > (:scope, from_hex(:id)) order by scope, id limit :limit;
-
--- name: renew_body
-update body set kind = :kind, role = :role, packed = :packed, data = :data where id = :id and data = :was;
-
--- name: renew_frame
-update frame set data = :data where scope = :scope and digest = from_hex(:digest) and data = :was;
-
--- name: renew_event
-update event set note = :note where branch = :branch and seq = :seq and note = :was;
-
--- name: renew_node
-update node set opens = :opens where scope = :scope and id = from_hex(:id) and opens = :was;

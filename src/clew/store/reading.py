@@ -37,17 +37,17 @@ def find(db: Database, scope: Scope, chains: Sequence[str]) -> list[KnownHead]:
     return sorted(found, key=lambda f: (-f.known, -f.seq))
 
 
-def alike(db: Database, scope: Scope, digests: Sequence[str]) -> list[str]:
-    given = {"scope": scope, "contents": listed(dict.fromkeys(digests))}
+def alike(db: Database, scope: Scope, contents: Sequence[str]) -> list[str]:
+    given = {"scope": scope, "contents": listed(dict.fromkeys(contents))}
     return [row[0] for row in db.ask("alike", **given)]
 
 
-def session(db: Database, scope: Scope, name: str) -> str | None:
-    found: str | None = _first(db.ask("session", scope=scope, session=name))
+def session(db: Database, scope: Scope, session: str) -> str | None:
+    found: str | None = _first(db.ask("session", scope=scope, session=session))
     return found
 
 
-def load(db: Database, scope: Scope, branch: str, until: int | None) -> Trace:
+def load(db: Database, scope: Scope, branch: str, until: int | None = None) -> Trace:
     with db.snapshot():
         owner = db.ask("branch", scope=scope, branch=branch).fetchone()
         if owner is None:
@@ -158,7 +158,7 @@ def calls(db: Database, scope: Scope, branch: str) -> list[Call]:
     ]
 
 
-def events(db: Database, scope: Scope, branch: str, until: int | None) -> list[Happened]:
+def events(db: Database, scope: Scope, branch: str, until: int | None = None) -> list[Happened]:
     rows = own(db.ask("own_events", scope=scope, branch=branch, until=FOREVER if until is None else until))
     found = [Happened(seq, at, read_row(*columns)) for _, seq, at, *columns in rows]
     for event in found:  # whoever gets them reads their notes: damage is to show here

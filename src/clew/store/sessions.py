@@ -108,7 +108,7 @@ def add(db: Database, session: str, totals: Mapping[str, float], model: str = ""
 # --- for people -------------------------------------------------------------------------------------------------------
 
 
-def sessions(db: Database, scope: Scope, branch: str | None) -> list[Session]:
+def sessions(db: Database, scope: Scope, branch: str | None = None) -> list[Session]:
     """Every session of a scope, or of a branch, newest first."""
     rows = db.ask("sessions", scope=scope, branch=branch)
     return [Session(*(*row[:-2], _tags(row[-2]), row[-1])) for row in rows]
@@ -118,7 +118,7 @@ def _tags(text: str) -> tuple[str, ...]:
     return () if text == "[]" else tuple(rawjson.loads(text))
 
 
-def state(db: Database, scope: Scope, branch: str | None) -> StoreState:
+def state(db: Database, scope: Scope, branch: str | None = None) -> StoreState:
     """How far a scope, or a branch, has come."""
     purges, *sums = db.ask("state", scope=scope, branch=branch).fetchone()
     return StoreState(int(purges), tuple(float(n) for n in sums))

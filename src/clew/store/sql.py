@@ -3,30 +3,42 @@
 import asyncio
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from clew.core.caches import forget
-from clew.core.items import Digests, Frame, Node, Scope
-from clew.errors import BadRequest, ClewError, Purged, StoreError
+from clew.core.items import Digests, Node, Scope
+from clew.errors import BadRequest, ClewError, StoreError
 from clew.store import reading
 from clew.store.database import Database, Problem
 from clew.store.loading import DAMAGE
-from clew.store.records import Batch, BranchInfo, Call, Happened, KnownHead, Session, StoreState
-from clew.store.sessions import sessions, state
-from clew.store.trace import Trace
+from clew.store.records import Batch
+from clew.store.sessions import sessions as all_sessions
+from clew.store.sessions import state as state_of
 from clew.store.upkeep import Progress, Survey, check, repair, survey
 from clew.store.upkeep.blank import purge_item
-from clew.store.upkeep.purge import Audit, Purge, audits, purge_branches
+from clew.store.upkeep.purge import Purge, audits, purge_branches
 from clew.store.waiting import PATIENCE, Wait
 from clew.store.writing import label, learn, write
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 PURGED_AT_ONCE = 100  # branches
+
+
+def _question(
+    ask: Callable[Concatenate[Database, P], T],
+) -> Callable[Concatenate["SQLStore", P], Coroutine[Any, Any, T]]:
+    """A question of the protocol, asked in the thread that reads."""
+
+    async def asked(store: "SQLStore", /, *args: P.args, **given: P.kwargs) -> T:
+        return await store._read(lambda db: ask(db, *args, **given))
+
+    return asked
 
 
 class SQLStore(ABC):
@@ -47,81 +59,34 @@ class SQLStore(ABC):
         except (LookupError, TypeError, AttributeError) as error:  # of rows that are read on the way
             raise error if isinstance(error, ClewError) else self._damaged(error) from error
 
-    async def find(self, scope: Scope, chains: Sequence[str]) -> list[KnownHead]:
-        """Known histories among these chain digests, longest first."""
-        return await self._read(lambda db: reading.find(db, scope, chains))
-
-    async def alike(self, scope: Scope, contents: Sequence[str]) -> list[str]:
-        """The branches in which most of these contents were said."""
-        return await self._read(lambda db: reading.alike(db, scope, contents))
-
-    async def session(self, scope: Scope, session: str) -> str | None:
-        """The newest branch of a session."""
-        return await self._read(lambda db: reading.session(db, scope, session))
-
-    async def load(self, scope: Scope, branch: str, until: int | None = None) -> Trace:
-        """A branch replayed, up to and with event `until`."""
-        return await self._read(lambda db: reading.load(db, scope, branch, until))
-
-    async def catch_up(self, scope: Scope, trace: Trace) -> set[str]:
-        """Let what others wrote on a branch since happen to a trace of it; what kinds of events that were."""
-        return await self._read(lambda db: reading.catch_up(db, scope, trace))
+    find = _question(reading.find)
+    alike = _question(reading.alike)
+    session = _question(reading.session)
+    load = _question(reading.load)
+    catch_up = _question(reading.catch_up)
+    frame = _question(reading.frame)
+    resolve = _question(reading.resolve)
+    purged = _question(reading.purged)
+    search = _question(reading.search)
+    places = _question(reading.places)
+    holders = _question(reading.holders)
+    ancestry = _question(reading.ancestry)
+    calls = _question(reading.calls)
+    events = _question(reading.events)
+    branches = _question(reading.branches)
+    learned = _question(reading.learned)
+    idle = _question(reading.idle)
+    sessions = _question(all_sessions)
+    state = _question(state_of)
+    purges = _question(audits)
 
     async def nodes(self, scope: Scope, ids: Sequence[str]) -> dict[str, Node]:
         """Nodes with their bodies, by id."""
         return await self._read(lambda db: reading.nodes(db, scope, ids, self._digests(scope)))
 
-    async def frame(self, scope: Scope, digest: str) -> Frame:
-        """A frame by its digest."""
-        return await self._read(lambda db: reading.frame(db, scope, digest))
-
     async def originals(self, scope: Scope, id: str) -> list[Node]:
         """What was said behind an id, under any number of stand-ins."""
         return await self._read(lambda db: reading.originals(db, scope, id, self._digests(scope)))
-
-    async def resolve(self, scope: Scope, short: str) -> list[str]:
-        """All ids that begin like this."""
-        return await self._read(lambda db: reading.resolve(db, scope, short))
-
-    async def purged(self, scope: Scope, short: str) -> Purged | None:
-        """Why nothing begins like this any more, if that is because it was purged."""
-        return await self._read(lambda db: reading.purged(db, scope, short))
-
-    async def search(self, scope: Scope, text: str, among: Sequence[str] | None, limit: int) -> list[str]:
-        """Content digests, of those given or of all, of bodies that hold these words; best first."""
-        return await self._read(lambda db: reading.search(db, scope, text, among, limit))
-
-    async def places(self, scope: Scope, contents: Sequence[str]) -> list[tuple[str, str]]:
-        """Where these contents were said: ids of nodes, each with the branch it was first said on."""
-        return await self._read(lambda db: reading.places(db, scope, contents))
-
-    async def holders(self, scope: Scope, ids: Sequence[str]) -> list[tuple[str, str]]:
-        """These ids of nodes, each with every branch on which it was said, and with all that forked from those."""
-        return await self._read(lambda db: reading.holders(db, scope, ids))
-
-    async def ancestry(self, scope: Scope, branch: str) -> list[tuple[str, int]]:
-        """Branches whose events this one does not have, but which it comes after, each up to which event."""
-        return await self._read(lambda db: reading.ancestry(db, scope, branch))
-
-    async def calls(self, scope: Scope, branch: str) -> list[Call]:
-        """The calls of a branch, its past included."""
-        return await self._read(lambda db: reading.calls(db, scope, branch))
-
-    async def events(self, scope: Scope, branch: str, until: int | None = None) -> list[Happened]:
-        """The events of a branch itself, without those of its past."""
-        return await self._read(lambda db: reading.events(db, scope, branch, until))
-
-    async def branches(self, scope: Scope) -> list[BranchInfo]:
-        """All branches, newest first."""
-        return await self._read(lambda db: reading.branches(db, scope))
-
-    async def sessions(self, scope: Scope, branch: str | None = None) -> list[Session]:
-        """Every session of a scope, or of a branch, newest first."""
-        return await self._read(lambda db: sessions(db, scope, branch))
-
-    async def state(self, scope: Scope, branch: str | None = None) -> StoreState:
-        """How far a scope, or a branch, has come."""
-        return await self._read(lambda db: state(db, scope, branch))
 
     async def label(
         self, scope: Scope, branch: str, tags: Sequence[str] | None = None, archived: bool | None = None
@@ -133,15 +98,7 @@ class SQLStore(ABC):
         """Remember what a provider taught us; what was known under that name before is forgotten."""
         await self._put(lambda db: learn(db, scope, kind, name, value))
 
-    async def learned(self, scope: Scope, kind: str) -> dict[str, dict[str, Any]]:
-        """All that was learned of a kind, by name."""
-        return await self._read(lambda db: reading.learned(db, scope, kind))
-
     # --- upkeep: an act of somebody who looks after the file, not of a turn -------------------------------------------
-
-    async def idle(self, scope: Scope, before: float) -> list[str]:
-        """Branches on which nothing happened since then."""
-        return await self._read(lambda db: reading.idle(db, scope, before))
 
     async def purge(
         self,
@@ -170,10 +127,6 @@ class SQLStore(ABC):
         """Take the words behind an id out of the log and the file, wherever in the scope they were said."""
         took = await self._delete(lambda db: purge_item(db, self._digests(scope), scope, id, reason, dry_run))
         return took if dry_run else await self._erase(took)
-
-    async def purges(self) -> list[Audit]:
-        """Every purge that was made, the newest first."""
-        return await self._read(audits)
 
     async def survey(self) -> Survey:
         """What is stored, and what it takes on disk."""

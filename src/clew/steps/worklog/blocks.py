@@ -16,7 +16,7 @@ from clew.core.view import View
 from clew.steps.worklog.choosing import BASE, SOFT, LogLine, Ranked, Same, Who, ranked
 from clew.steps.worklog.log import LEADS, SHORTER, SPARE, lengths
 from clew.steps.worklog.standing import Standing
-from clew.steps.worklog.wording import indented, on_one_line
+from clew.steps.worklog.wording import indented, on_one_line, sentences
 from clew.text.framing import neutral
 from clew.tokens.meter import Meter
 
@@ -32,6 +32,7 @@ ITS_LINE, ITS_WORDS = 10_000.0, 100.0
 NOT_FOUND = "Not found in the originals: "
 BY_TOOLS = "Named only by tools: "
 ADDED = "Added by code:"
+PARAGRAPH = 300  # characters of a line that is more than one thing
 AUTHOR = 80  # characters of the name of a model
 CODE = "code"  # an author like others
 _MARKS = re.compile(r"[\s\[\];<>]+")
@@ -220,10 +221,16 @@ def _in_its_words(some: Sequence[Block], by_model: Sequence[Block], by_code: Blo
 
 
 def chosen(text: str, share: float) -> str:
-    """The lines of a model's text that tell most, in such a share of it, in its order."""
-    lines = [LogLine("model", line, 1.0, n) for n, line in enumerate(text.splitlines()) if line.strip()]
+    """The lines of a model's text that tell most, in such a share of it, in its order; sentences of a long line."""
+    lines = [LogLine("model", line, 1.0, n) for n, line in enumerate(pieces(text)) if line.strip()]
     found = sorted(ranked(lines, Same(), share * len(text)), key=lambda one: one.line.message)
     return "\n".join(one.line.text for one in found)
+
+
+def pieces(text: str) -> Iterator[str]:
+    """The lines of a text; of a paragraph its sentences, each of which may stand by itself."""
+    for line in text.splitlines():
+        yield from sentences(line) if len(line) > PARAGRAPH else (line,)
 
 
 def added(below: Iterable[str]) -> Sequence[str]:

@@ -44,10 +44,10 @@ class ChapterStretch(NamedTuple):
 
 
 class LogFold:
-    """Finds what to replace by what; `most` are the tokens of the log."""
+    """Finds what to replace by what; `most` are the tokens of the log, `whole`: neighbours are one block."""
 
-    def __init__(self, history: History, most: int) -> None:
-        self.history, self.view, self.meter = history, history.view, history.meter
+    def __init__(self, history: History, most: int, whole: bool = False) -> None:
+        self.history, self.view, self.meter, self.whole = history, history.view, history.meter, whole
         self.free, self.sizes, self.old = history.free, history.sizes, history.old
         self.log: Blocks = history.log
         self.size, self.goal, self.tokens = history.size, history.goal, history.tokens
@@ -268,7 +268,7 @@ class LogFold:
             begin, end, tokens = found[-1] if found else (0, 0, 0)
             says = node.role == "assistant" and node.kind == "text"
             full = tokens >= small and (tokens >= 8 * small or (says and tokens >= 4 * small) or typed(node))
-            full = full or (start, stop) in by_models or (begin, end) in by_models
+            full = (full and not self.whole) or (start, stop) in by_models or (begin, end) in by_models
             if found and start == end and not full:
                 found[-1] = begin, stop, tokens + size
             else:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 from clew.core import rawjson
 from clew.core.items import Digests, Node, Scope
@@ -17,7 +18,6 @@ from clew.store.shapes import NOTES
 from clew.store.signs import first_pair
 from clew.store.upkeep.purge import drop_loose_bodies
 from clew.store.upkeep.relist import relist
-from clew.store.upkeep.repack import FIRST_EVENT, batches, repack
 
 Progress = Callable[[int, int], None]  # so many done, of so many
 
@@ -196,7 +196,7 @@ def _events(db: Database, deep: bool) -> Iterator[Problem]:
     newer = _unknown(db)
     few = [] if deep else [db.ask("some_events", limit=SAMPLE).fetchall()]
     unreadable = 0
-    for _, _, kind, old, new, note in chain.from_iterable(batches(db, "event", FIRST_EVENT) if deep else few):
+    for _, _, kind, old, new, note in chain.from_iterable(_all_events(db) if deep else few):
         if kind in newer:
             continue
         try:
@@ -205,6 +205,13 @@ def _events(db: Database, deep: bool) -> Iterator[Problem]:
             unreadable += 1
     if unreadable:
         yield Problem("events that cannot be read", unreadable, db.restoring)
+
+
+def _all_events(db: Database) -> Iterator[list[Any]]:
+    after = {"branch": "", "seq": -1}  # before all of them
+    while rows := db.ask("all_events", **after, limit=SAMPLE).fetchall():
+        yield rows
+        after = dict(zip(after, rows[-1], strict=False))
 
 
 def _checkpoints(db: Database, deep: bool) -> Iterator[Problem]:
@@ -267,7 +274,7 @@ def _is_outdated(db: Database, body: int, text: str) -> bool:
 
 def repair(db: Database, progress: Progress | None) -> None:
     """Delete bodies that no node refers to, make the search index anew from those that stay, list lost sessions,
-    make checkpoints anew, and pack rows of older versions as new ones are.
+    and make checkpoints anew.
     """
     with db.transaction():
         db.ask("begin_repair")
@@ -279,7 +286,6 @@ def repair(db: Database, progress: Progress | None) -> None:
         db.ask("merge_index")
         relist(db)
         keep_all(db)
-    repack(db, DAMAGE, progress)
 
 
 def _reindex(db: Database, progress: Progress | None) -> None:

@@ -196,9 +196,9 @@ class Format:
         """What the assistant had said when somebody cancelled, as a message."""
         return {"role": "assistant", "content": text}
 
-    def asked(self, text: str, shown: Sequence[Block]) -> Block:
-        """What a user typed, as a message, with what is shown beside it."""
-        return {"role": "user", "content": [{"type": "text", "text": text}, *shown] if shown else text}
+    def asked(self, text: str) -> Block:
+        """What a user typed, as a message."""
+        return {"role": "user", "content": text}
 
     # What a server says.
 

@@ -67,8 +67,8 @@ class Bedrock(Format):
     def begun(self, text: str) -> Block:
         return {"role": "assistant", "content": [{"text": text}]}
 
-    def asked(self, text: str, shown: Sequence[Block]) -> Block:
-        return {"role": "user", "content": [{"text": text}, *shown]}
+    def asked(self, text: str) -> Block:
+        return {"role": "user", "content": [{"text": text}]}
 
 
 def _inner(result: Item) -> Mapping[str, Any]:

@@ -96,8 +96,8 @@ class Gemini(Format):
     def begun(self, text: str) -> Block:
         return {"role": "model", "parts": [{"text": text}]}
 
-    def asked(self, text: str, shown: Sequence[Block]) -> Block:
-        return {"role": "user", "parts": [{"text": text}, *shown]}
+    def asked(self, text: str) -> Block:
+        return {"role": "user", "parts": [{"text": text}]}
 
     def read_request(self, path: str) -> ApiCall | None:
         """The path names the model, too."""

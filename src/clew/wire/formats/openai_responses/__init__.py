@@ -87,9 +87,6 @@ class OpenAIResponses(Format):
     def begun(self, text: str) -> Block:
         return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
 
-    def asked(self, text: str, shown: Sequence[Block]) -> Block:
-        return {"role": "user", "content": [{"type": "input_text", "text": text}, *shown] if shown else text}
-
     def without(self, answer: Any, calls: Container[str], left: bool) -> Any:
         output = answer.get("output") or ()
         return {**answer, "output": [item for item in output if item.get("call_id", item.get("id")) not in calls]}
