@@ -454,16 +454,15 @@ async def test_a_smaller_model_is_ready_for_before_it_is_called() -> None:
 def test_a_configured_model_writes_the_chapters(tmp_path: Path) -> None:
     (tmp_path / "prompt.md").write_text("Notes in {language}.", encoding="utf-8")
     (tmp_path / "config.toml").write_text(
-        'compaction = "shadow"\n[summary]\nmodel = "http://127.0.0.1:9/v1#llama3"\nsize = 500\nprompt = "prompt.md"\n'
-        'instructions = "Mention every port."\nseconds = 9\ncalls = 3\n',
+        'compaction = "shadow"\n[summary]\nmodel = "http://127.0.0.1:9/v1#llama3"\nprompt = "prompt.md"\n'
+        'instructions = "Mention every port."\n',
         encoding="utf-8",
     )
     found = config.load({"CLEW_CONFIG": str(tmp_path / "config.toml")}, tmp_path, "linux")
     author = wiring.author(found)
     assert isinstance(author, ByModel)
-    assert (author.model.name, author.size, author.seconds) == ("llama3", 500, 9.0)
+    assert author.model.name == "llama3"
     assert (author.prompt, author.instructions) == ("Notes in {language}.", "Mention every port.")
-    assert author.allowance.limits.calls == 3
     assert config.engine(found, SQLite(":memory:")).settings.compaction == "shadow"
     (tmp_path / "prompt.md").unlink()
     with pytest.raises(clew.BadConfig, match=r"prompt\.md cannot be read"):

@@ -2,8 +2,8 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from dataclasses import replace as with_
 from heapq import heapify, heappop, heappush
 from itertools import accumulate
@@ -18,7 +18,6 @@ from clew.steps.worklog.log import LEADS, SHORTER, SPARE, lengths
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.wording import indented, on_one_line, sentences
 from clew.text.framing import neutral
-from clew.tokens.meter import Meter
 
 OPENING = "[work log, "  # how a block begins
 TOGETHER = 8  # blocks that become one
@@ -103,7 +102,7 @@ class Block:
     def to_json(self) -> dict[str, Any]:
         """As an edit keeps it."""
         lists = {"texts": list(self.texts), "findings": list(self.findings), "lines": [list(one) for one in self.lines]}
-        kept = asdict(self) | lists
+        kept = {part.name: getattr(self, part.name) for part in fields(self)} | lists
         others = ("lines",) if self.author else ("author", "findings")
         return {key: value for key, value in kept.items() if key not in others}
 
@@ -118,18 +117,18 @@ def _name(author: str) -> str:
     return _MARKS.sub(" ", author)[:AUTHOR].strip()
 
 
-def shorter(meter: Meter, log: Mapping[Stretch, Block], most: int) -> dict[Stretch, Block]:
+def shorter(tokens: Callable[[Block], int], log: Mapping[Stretch, Block], most: int) -> dict[Stretch, Block]:
     """Blocks by shorter texts until they are within so many tokens: first that which has most for what it stands for,
     of equals the oldest. So all lose alike, and one that tells of much is not the first to be emptied."""
     log = dict(log)
-    sizes = {at: meter.item(block.item()).tokens for at, block in log.items()}
+    sizes = {at: tokens(block) for at, block in log.items()}
     left = sum(sizes.values())
     dense = [(-sizes[at] / max(1, block.stands_for), at) for at, block in log.items()]
     heapify(dense)
     while dense and left > most:
         _, at = heappop(dense)
         if fewer := log[at].lower():
-            size = meter.item(fewer.item()).tokens
+            size = tokens(fewer)
             left += size - sizes[at]
             log[at], sizes[at] = fewer, size
             heappush(dense, (-size / max(1, fewer.stands_for), at))
