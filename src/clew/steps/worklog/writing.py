@@ -96,10 +96,23 @@ class BlockWriter:
                 found[n] = Block(part.first, part.last, self.view.short(*span), *words, stands_for=of)
         if room is None:
             return found
-        fitting = shorter(
-            self.history.block_tokens, {spans[n]: found[n] for n in found}, int(room * (1 - self._share(spans, found)))
-        )
-        return {n: fitting[spans[n]] for n in found}
+        most = int(room * (1 - self._share(spans, found)))
+        fitting = shorter(self.history.block_tokens, {spans[n]: found[n] for n in found}, most)
+        return self._filled({n: fitting[spans[n]] for n in found}, most)
+
+    def _filled(self, found: dict[int, Block], most: int) -> dict[int, Block]:
+        """The same with as much of the next longer text of each as has room."""
+        sizes = {n: self.history.block_tokens(block) for n, block in found.items()}
+        left = most - sum(sizes.values())
+        for n, block in found.items():
+            if not block.level or left <= 0:
+                continue
+            longer = self.history.block_tokens(with_(block, level=block.level - 1))
+            between = block.between(UNDER * (sizes[n] + left) / longer)
+            more = self.history.block_tokens(between) - sizes[n]
+            if 0 < more <= left:
+                found[n], left = between, left - more
+        return found
 
     def _share(self, spans: Sequence[Stretch], by_models: Mapping[int, Block]) -> float:
         """How much of what these spans stand for code tells."""
