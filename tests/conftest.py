@@ -34,7 +34,9 @@ EVERYWHERE = (
     "test_secrecy test_sessions test_signs test_switching"
 ).split()
 # Of these, what they ask of a store others ask, too: on a server they are for the night.
-SERVED_AT_NIGHT = "test_adopting test_findings test_recognition test_secrecy test_signs".split()
+SERVED_AT_NIGHT = (
+    "test_adopting test_findings test_quoted_words test_recognition test_secrecy test_sessions test_signs"
+).split()
 CLIENT = ("openai_chat", "bytes", False)
 
 # Scripts answer what a test asks: a question of clew's own would take the next answer. Tests of those delete this.

@@ -1,9 +1,10 @@
 """What compactions of other agents kept, lost, and made them look up again: laws, and each agent's own files."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from amounts import cases
 from auditing import (
     MODEL,
     Calls,
@@ -45,6 +46,7 @@ def test_a_summary_that_holds_nothing_keeps_nothing(history: list[Message]) -> N
     assert all(kept == 0 for kept, _ in counts(found).values())
 
 
+@settings(max_examples=cases(50))
 @given(histories, summaries, summaries, st.text(max_size=80))
 def test_more_text_never_holds_less(history: list[Message], summary: str, more: str, noise: str) -> None:
     part = Part(fact for m in history for item in anthropic.read(m, "message") for fact in facts_in(item))

@@ -230,7 +230,7 @@ def test_no_loop_is_possible() -> None:
         clock[0] += 60.0
     assert len(failing.prompts) <= 2 * (8 + 24), "the breaker stays open longer each time, an hour at most"
     willing = ScriptedModel(lambda prompt: GOOD, window=3_000)
-    long = [Item("text", "user", f"word {n} " * 400) for n in range(100)]
+    long = [Item("text", "user", f"word {n} " * 400) for n in range(24)]  # a question each
     author = ByModel(willing, allowance=Allowance(now=lambda: clock[0]))
     asyncio.run(author.write([asked([*SAID, *long], 300)]))
     assert len(willing.prompts) <= 12

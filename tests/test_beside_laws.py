@@ -120,7 +120,7 @@ async def check_note(engine: Engine, told: Told, view: View, note: str) -> int:
     return len(lines)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("client", CLIENTS)
 async def test_what_is_put_beside_a_question_obeys_its_laws(client: str, seed: int, tmp_path: Path) -> None:

@@ -23,19 +23,19 @@ def size(*some: Block) -> int:
 def test_that_loses_words_which_has_most_for_what_it_stands_for() -> None:
     record, newer = block(1, 40_000, 20), block(2, 1_000, 20)
     log = {(0, 1): record, (1, 2): newer}
-    after = shorter(METER, log, size(record, newer) - 10)
+    after = shorter(size, log, size(record, newer) - 10)
     assert (after[0, 1].level, after[1, 2].level) == (0, 1)
-    after = shorter(METER, log, size(record) + size(with_(newer, level=2)))
+    after = shorter(size, log, size(record) + size(with_(newer, level=2)))
     assert (after[0, 1].level, after[1, 2].level) == (0, 2)
-    assert {one.level for one in shorter(METER, log, 0).values()} == {2}, "all of them, if nothing else does"
+    assert {one.level for one in shorter(size, log, 0).values()} == {2}, "all of them, if nothing else does"
 
 
 def test_of_equal_ones_the_oldest_loses_words_first() -> None:
     log = {(n, n + 1): block(n, 2_000, 20) for n in range(4)}
     one_less = size(*log.values()) - 10
-    assert [one.level for _, one in sorted(shorter(METER, log, one_less).items())].count(1) == 1
+    assert [one.level for _, one in sorted(shorter(size, log, one_less).items())].count(1) == 1
     older = with_(block(9, 2_000, 20), first=0)
-    assert shorter(METER, {(0, 1): older, (1, 2): older}, size(older, older) - 10)[0, 1].level == 1
+    assert shorter(size, {(0, 1): older, (1, 2): older}, size(older, older) - 10)[0, 1].level == 1
 
 
 def test_blocks_that_become_one_stand_in_few_words_and_keep_all() -> None:

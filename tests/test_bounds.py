@@ -132,7 +132,7 @@ async def test_an_answer_without_an_end_is_hung_up_on(kind: type[Remote], status
     assert server.sent < 40 * LARGEST  # what lies in the sockets of two tries is sent, too
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_bomb_is_not_unpacked(kind: type[Remote]) -> None:
     async with serving(bomb) as server:

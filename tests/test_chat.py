@@ -356,6 +356,7 @@ def test_the_meter_says_in_words_what_the_bar_shows() -> None:
     assert meter.kinds.split(", ")[0] == f"results {round(100 * target.meter.node(nodes[1]).tokens / own)}%"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("args", [("chat",), ("chat", "--last")])
 def test_without_textual_it_says_what_to_install(args: tuple[Any, ...]) -> None:
     code = "import sys; sys.modules['textual'] = None; import clew.cli; clew.cli.main()"
@@ -392,6 +393,7 @@ async def test_what_left_the_window_is_pinned_by_its_id(store: Store, tmp_path: 
             await hand.hears("is no longer pinned")
 
 
+@pytest.mark.few(1)
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 @pytest.mark.parametrize("terminal", ["none", "stdin", "stdout"])
 def test_without_a_terminal_it_says_so_and_ends(terminal: str) -> None:

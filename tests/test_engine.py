@@ -70,7 +70,7 @@ async def time_travel(store: SQLStore, engine: Engine, views: list[View]) -> Non
         assert again.digests.link(again.digests.frame(again.frame), (contents,)) == call.digest
 
 
-@settings(max_examples=cases(25), suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(14), suppress_health_check=list(HealthCheck))
 @given(
     number=st.integers(0, 2**32),
     count=st.integers(1, 12),
@@ -111,7 +111,7 @@ async def test_a_real_session_in_a_small_window(store: SQLStore) -> None:
     assert sorted(map(repr, found)) == sorted(map(repr, wire.decode(body)[1]))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("window", "many", "words"), [(8_000, 2, 250), (8_000, 4, 300), (32_000, 8, 800)])
 async def test_what_an_agent_asked_for_is_shown_to_it_once(store: SQLStore, window: int, many: int, words: int) -> None:
     """Else it asks again, and again."""

@@ -85,7 +85,7 @@ def turn(messages: Messages) -> None:
 SLOW_ONCE = [
     (repr("a."), "edit", 3_000),
     ("texts without an end", "command", 2_000),
-    ("rules", "user", 100_000),
+    ("rules", "user", 50_000),
 ]
 EVERY = [(name, place, 50_000) for name in TEXTS for place in PLACES]
 

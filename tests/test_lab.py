@@ -116,7 +116,7 @@ def archive(tmp_path: Path) -> Path:
     folder = tmp_path / "archive"
     folder.mkdir()
     (folder / "long.json").write_text(
-        json.dumps({"id": "long", "agent": "claude-code", "model": SONNET, "messages": messages(200)})
+        json.dumps({"id": "long", "agent": "claude-code", "model": SONNET, "messages": messages(110)})
     )
     (folder / "bad.jsonl").write_text('{"messages": [oops\n')
     return folder

@@ -113,11 +113,11 @@ async def test_a_server_that_is_started_anew_with_a_longer_context_is_found_out_
 @pytest.mark.parametrize("grows", [True, False])
 def test_a_server_that_stays_as_it_is_refuses_ever_fewer_calls(grows: bool) -> None:
     """One conversation that grows, or many that are too long from the first: each third refused would be 10."""
-    with serving(provider=StrictProvider(window=16_000), window=None) as served:
-        turns = range(20, 200, 6) if grows else [40] * 30
+    with serving(provider=StrictProvider(window=8_000), window=None) as served:
+        turns = range(10, 100, 3) if grows else [20] * 30
         counts = [ask(served, many, mark="" if grows else f" of {n}") for n, many in enumerate(turns)]
-        assert max(counts) < 16_000
-        assert refusals(served, 16_000) <= 6
+        assert max(counts) < 8_000
+        assert refusals(served, 8_000) <= 6
 
 
 @pytest.mark.parametrize("error", [TOO_LONG.format(300_000), ""])

@@ -112,6 +112,7 @@ def test_without_consent_nothing_is_asked(settings: dict[str, Any]) -> None:
         assert talk(served, KEYS["Claude Code"], "/v1/messages") == 0
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", ["claude-2.1.325", "codex"])
 @pytest.mark.parametrize("mode", ["prevent", "answer", "pass"])
 async def test_what_a_clients_own_model_writes_is_the_chapter(name: str, mode: Any) -> None:

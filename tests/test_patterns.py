@@ -25,7 +25,7 @@ BOUNDED = (
     "clew.secrets.masking._STRING",  # only of what is JSON
     "clew.secrets.names._BACK",  # 40 characters
 )
-BY_DAY = 1 if MANY > 1 else 6  # of so many shapes one is tried, another one of patterns of another length
+BY_DAY = 1 if MANY > 1 else 12  # of so many shapes one is tried, another one of patterns of another length
 DEEPEST = 4  # tables in tables that are looked into
 TRIED = re.compile(r"\b(\w+(?:\[\"[^\"]+\"\])?)\.(match|fullmatch|search|finditer|findall|subn?|split)\b")
 ANYWHERE = "finditer"  # does what searching, replacing and splitting do, from one end to the other
@@ -87,9 +87,9 @@ def _held(place: str, value: Any, depth: int = 0) -> Iterator[tuple[str, re.Patt
 
 
 def tried(pattern: re.Pattern[str], every: int) -> Iterator[tuple[str, Shape]]:
-    """Texts of all kinds, of `every` so many one, and the words of the pattern itself again and again."""
+    """Texts of all kinds, of `every` so many one, and words of the pattern itself again and again: by day, half."""
     yield from islice(SHAPES.items(), len(pattern.pattern) % every, None, every)
-    for word in set(LITERAL.findall(re.sub(r"\\(\W)", r"\1", pattern.pattern))):
+    for word in sorted({*LITERAL.findall(re.sub(r"\\(\W)", r"\1", pattern.pattern))})[:: min(every, 2)]:
         yield from ((repr(text), repeated(text)) for text in (word, f"{word} "))
         yield f"{word!r} and spaces", partial(_spaced, word)
 

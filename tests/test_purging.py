@@ -271,7 +271,7 @@ def histories(random: Random) -> Iterator[tuple[str, list[Message], int]]:
         yield own, messages, known
 
 
-@settings(max_examples=cases(8))
+@settings(max_examples=cases(4))
 @given(st.integers(0, 2**32))
 def test_what_remains_is_as_it_was_and_what_went_is_gone(seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:

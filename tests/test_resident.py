@@ -200,6 +200,7 @@ def test_it_ends_with_its_home(env: dict[str, str]) -> None:
     assert not alive(first)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("how", ["off", "closed", "somebody else's"])
 def test_without_one_the_work_is_done_all_the_same(how: str, env: dict[str, str], tmp_path: Path) -> None:
     if how == "off":

@@ -73,7 +73,7 @@ async def chain(engine: Engine, name: str = "run") -> list[Session]:
 
 @pytest.mark.few(1)
 async def test_a_chain_of_many_compactions_loses_nothing(run: Run) -> None:
-    count = cases(50)
+    count = cases(30)
     await run.until(count)
     engine, store = run.engine, run.engine.store
     sessions = await chain(engine)

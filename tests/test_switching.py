@@ -48,7 +48,7 @@ def stand_ins(view: View) -> set[str]:
     return {n.id for n in view.nodes if n.id in made}
 
 
-@settings(max_examples=cases(15), suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(8), suppress_health_check=list(HealthCheck))
 @given(
     seed=st.integers(0, 2**32),
     route=st.lists(st.sampled_from(FORMATS), min_size=4, max_size=4).filter(

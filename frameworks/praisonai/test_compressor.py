@@ -85,12 +85,31 @@ async def test_the_numbers_are_those_of_middle_and_summary(talk: list[Message]) 
     assert result.compression_ratio == result.final_tokens / result.original_tokens
 
 
-async def test_a_summary_keeps_to_its_size(talk: list[Message]) -> None:
+def lines(prompt: Prompt) -> str:
+    return "\n".join(re.findall(r"module_\d+ is ported; error E\d+ is fixed\.", prompt.text))
+
+
+WRITERS = {
+    "code": None,
+    "three lengths": write_chapter,
+    "lines": lines,
+    "a paragraph": lambda prompt: lines(prompt).replace("\n", " "),
+}
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+async def test_a_summary_keeps_to_its_size(talk: list[Message], writer: str) -> None:
+    """One message, whoever writes it, and whatever size the writer takes."""
     count = counter_for("gpt-4o").text
-    for size in (300, 750, 1_500):
-        result = await ContextCompressor().compress(talk, protect_last_n_tokens=300, summary_target_tokens=size)
+    llm = ScriptedModel(WRITERS[writer]) if WRITERS[writer] else None
+    for size in (100, 150, 300, 750, 1_500, 3_000):
+        result = await ContextCompressor(llm).compress(talk, protect_last_n_tokens=300, summary_target_tokens=size)
+        assert result.faults == ()
         (at,) = summaries(result.messages)
-        assert count(result.messages[at]["content"]) <= size
+        assert sum("[work log, " in str(m["content"]) for m in result.messages) == 1
+        told = count(result.messages[at]["content"])
+        assert told <= 1.1 * size
+        assert told >= size / 2 or size in (100, 3_000), "and uses it where there is so much to tell"
 
 
 async def test_with_nothing_between_head_and_tail_nothing_changes(talk: list[Message]) -> None:

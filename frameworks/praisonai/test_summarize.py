@@ -85,6 +85,22 @@ def test_an_agent_uses_it_in_its_own_loop(monkeypatch: pytest.MonkeyPatch) -> No
     assert len(missing) <= 3, missing
 
 
+@pytest.mark.parametrize("target", [600, 1_500, 3_000])
+def test_the_target_is_kept_as_praisonai_counts(target: int) -> None:
+    """Its estimate of Japanese is another than a tokenizer's."""
+    said = [{"role": "user", "content": "京都の宿を探して。"}, {"role": "assistant", "content": "はい。"}]
+    for n in range(60):
+        said += [
+            {"role": "user", "content": f"{n}番目の質問です。京都の宿{n}号はいくらですか。"},
+            {"role": "assistant", "content": f"宿{n}号は{8000 + n * 130}円で、予約しました。朝食は別料金です。"},
+        ]
+    said.append({"role": "user", "content": "残りは?"})
+    with register():
+        out, result = get_optimizer(SUMMARIZE).optimize(said, target)
+    assert result.summary_added
+    assert result.optimized_tokens == estimate_messages_tokens(out) <= target
+
+
 def test_results_and_calls_stay_together_whatever_the_target(talk: list[Message], call: Callable[..., Message]) -> None:
     with register():
         for target in (300, 1_000, 3_000, 6_000):

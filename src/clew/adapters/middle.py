@@ -9,18 +9,24 @@ from itertools import takewhile
 from clew.core.cuts import groups
 from clew.core.items import Edit, Node
 from clew.core.view import Swap, View
-from clew.facts.chapters import Written
+from clew.facts.chapters import Chapter, Written
 from clew.facts.finding import find
 from clew.steps import Summarize
 from clew.steps.chapters.asking import Wanted, written_of
 from clew.steps.chapters.author import Author
 from clew.steps.places import protected, tail_start
 from clew.steps.summarize import coming
+from clew.steps.worklog.blocks import chosen
+from clew.steps.worklog.wording import words
 from clew.steps.worklog.writing import BLOCK_SHARE
 from clew.text.framing import neutral
+from clew.tokens import Counter
 from clew.tokens.target import Target
 
 TOOLS = 8  # that are named with how often they were called
+HEAD = 40  # tokens of the heading of a block
+CUTS = 1, 0.85, 0.7  # of the room: how much a fold leaves a model's words is not known before
+TRIES = 3  # with less room, until a summary has its size
 SIZES = "sizes"  # what an edit's evidence has of the tail and size it was made for
 
 
@@ -43,18 +49,32 @@ class Middle:
         heading = self.heading + (
             counted([n for one in asked for n in one.nodes], self.size // 2) if self.heading else ""
         )
-        room = max(1, self.size - target.meter.counter.text(heading))
-        step, aimed = Summarize(room), self._aimed(held, target, room)
-        after = await step(held, aimed)
-        if not any("coverage" in edit.evidence for edit in after.edits[len(held.edits) :]):
+        edits = await self._folded(held, target, heading)
+        if not any("coverage" in edit.evidence for edit in edits):
             return view  # nothing new is told
         if self.author:
             written = await written_of(self.author, Wanted(held, tuple(asked)))
             if self.told:
                 self.told(written)
-            after = await with_(step, chapters=written.chapters)(held, aimed) if written.chapters else after
-            heading = self.heading if written.chapters else heading
-        return view.replace_all(self._swaps(view, after.edits[len(view.edits) :], heading), by=self)
+            if written.chapters:
+                heading = self.heading
+                edits = await self._folded(held, target, heading, [as_one(written.chapters)])
+        return view.replace_all(self._swaps(view, edits, heading, target.meter.counter), by=self)
+
+    async def _folded(
+        self, held: View, target: Target, heading: str, chapters: Sequence[Chapter] = ()
+    ) -> tuple[Edit, ...]:
+        """The edits that leave one summary, of the size that was asked for if it can be had."""
+        count = target.meter.counter.text
+        room = most = max(1, self.size - count(heading))
+        for _ in range(TRIES):
+            step = Summarize(room, chapters=[cut_to(one, room, count) for one in chapters], whole=True)
+            edits = (await step(held, self._aimed(held, target, room))).edits[len(held.edits) :]
+            over = sum(count(node.item.text) for edit in _direct(edits) for node in edit.new) - most
+            if over <= 0 or room <= over:
+                break
+            room -= over
+        return edits
 
     def _kept(self, view: View, target: Target) -> frozenset[str]:
         """The first exchange, the newest turn, what nobody has read yet, and as much of the end as has room."""
@@ -73,11 +93,14 @@ class Middle:
         goal = target.size(held).tokens - whole + min(size, int(BLOCK_SHARE * whole))
         return target.under(with_(target.budget, tail=0)).to(goal)
 
-    def _swaps(self, view: View, edits: tuple[Edit, ...], first: str) -> Iterator[Swap]:
+    def _swaps(self, view: View, edits: tuple[Edit, ...], first: str, counter: Counter) -> Iterator[Swap]:
         places = {n.id: i for i, n in enumerate(view.nodes)}
-        for n, edit in enumerate(sorted(_direct(edits), key=lambda edit: places[edit.old[0]])):
+        direct = sorted(_direct(edits), key=lambda edit: places[edit.old[0]])
+        left = max(1, self.size - counter.text(first)) // max(1, sum(len(edit.new) for edit in direct))
+        for n, edit in enumerate(direct):
             heading = "" if n else first
-            told = [with_(new.item, text=f"{heading}{new.item.text}") for new in edit.new]
+            texts = [fewer_lines(new.item.text, left, counter.text) for new in edit.new]
+            told = [with_(new.item, text=f"{heading}{text}") for new, text in zip(edit.new, texts, strict=True)]
             evidence = {**edit.evidence, SIZES: [self.tail, self.size]}
             yield Swap(places[edit.old[0]], places[edit.old[-1]] + 1, told, evidence, edit.spent)
 
@@ -85,6 +108,43 @@ class Middle:
         """Whether a view has summaries that were made for another tail or size."""
         made = (edit.evidence.get(SIZES) for edit in view.edits)
         return any(sizes is not None and tuple(sizes) != (self.tail, self.size) for sizes in made)
+
+
+def as_one(chapters: Sequence[Chapter]) -> Chapter:
+    """What one model wrote in several answers, for it reads no more at once than its window holds."""
+    longest = max(len(one.texts) for one in chapters)
+    texts = ["\n".join(one.texts[min(n, len(one.texts) - 1)] for one in chapters) for n in range(longest)]
+    found = [line for one in chapters for finding in one.findings[:1] for line in finding.splitlines()]
+    ids = tuple(id for one in chapters for id in one.ids)
+    spent = sum(one.spent for one in chapters)
+    return with_(chapters[0], ids=ids, texts=tuple(texts), findings=("\n".join(found),), spent=spent)
+
+
+def cut_to(chapter: Chapter, room: int, count: Callable[[str], int]) -> Chapter:
+    """A chapter with lengths for this very room, where its longest has none: the next may have a third of the words."""
+    full, below = chapter.texts[0], "".join(chapter.findings[:1])
+    left = room - HEAD - count(below)
+    if left >= count(full):
+        return chapter
+    cuts = [text for share in CUTS if share * left > 0 and (text := chosen(full, share * left / count(full)))]
+    fewest = chapter.texts[-1]
+    return with_(chapter, texts=(full, *cuts, fewest), findings=(*[below] * (len(cuts) + 1), *chapter.findings[-1:]))
+
+
+def fewer_lines(text: str, most: int, count: Callable[[str], int]) -> str:
+    """A summary without its last lines, where it is longer than it may be; how things stand goes after all others."""
+    log, _, stands = text.partition("\n\n")
+    lines = log.split("\n")
+    while count(text) > most and len(lines) > 2:
+        lines.pop()
+        text = "\n\n".join(filter(None, ("\n".join(lines), stands)))
+    if count(text) > most and stands:
+        return fewer_lines("\n".join((*lines, *stands.split("\n"))), most, count)
+    if (over := count(text) - most) > 0 and len(lines) > 1:
+        share = 1 - over / max(1, count(lines[-1]))
+        lines[-1] = words(lines[-1], max(0, int(share * len(lines[-1]))))
+        text = "\n".join(lines)
+    return text
 
 
 def counted(nodes: Sequence[Node], most: int) -> str:

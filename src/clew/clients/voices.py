@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Literal, NamedTuple
 
 from clew.clients.known import BEHIND_SUMMARIES, CLIENTS, MESSAGES, RESULT_FRAMES, SENTENCES, WRAPS, KnownClient, slug
-from clew.core.caches import per_object
+from clew.core.caches import per_object, remembers
 from clew.core.items import Item
 from clew.core.pointers import without_marks
 
@@ -317,7 +317,11 @@ def client_of(prompt: str) -> str:
 
 def known_client(prompt: str) -> KnownClient | None:
     """The client that a system prompt is of."""
-    head = prompt[:PROMPT_HEAD]
+    return _client_of(prompt[:PROMPT_HEAD])
+
+
+@remembers(64)  # each turn asks several times, and dozens of patterns look through all of it
+def _client_of(head: str) -> KnownClient | None:
     return next((client for client in CLIENTS if client.prompt.search(head)), None)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from clew.config.kinds import PATH, STORE
 from clew.config.places import Places, is_file
 from clew.config.setting import NAME, Key, Setting
-from clew.config.table import SETTINGS, Config, built, nearest, read_key, setting_of, write_key
+from clew.config.table import SETTINGS, Config, built, nearest, passed_over, read_key, setting_of, write_key
 from clew.core.limits import HIGH_NARROW
 from clew.errors import BadConfig
 from clew.store.places import Server, is_url
@@ -40,7 +40,7 @@ def edited(places: Places, key: str, value: str | None, *, project: bool = False
     try:
         parts = read_key(key)
     except KeyError:
-        raise BadConfig(f"{key} is not a setting; {nearest(key)}") from None
+        raise BadConfig(passed_over(key) or f"{key} is not a setting; {nearest(key)}") from None
     setting = setting_of(parts)
     assert setting is not None, "it was just read"
     parsed = None if value is None else _parsed(setting, value, key, problems)
@@ -112,7 +112,9 @@ class _Reading:
         for name, text in sorted(self.places.env.items()):
             if not name.startswith("CLEW_") or name in OTHERS:
                 continue
-            if name not in variables:
+            if note := passed_over(name):
+                self.notes.append(note)
+            elif name not in variables:
                 self.problems.append(f"{name} is not a variable that clew knows; {nearest(name)}")
             elif text:
                 value = _parsed(variables[name], text, name, self.problems)
@@ -138,7 +140,9 @@ class _Reading:
         values: Values = {}
         for key, value in _leaves(_tree(text, shown, self.problems)):
             setting = setting_of(key)
-            if told := _wrong(key, value, setting, self._home() if project else ""):
+            if not setting and (note := passed_over(write_key(key))):
+                self.notes.append(f"{shown}: {note}")
+            elif told := _wrong(key, value, setting, self._home() if project else ""):
                 from clew.config.toml import line_of  # a file that is right needs none
 
                 line = line_of(text, key)

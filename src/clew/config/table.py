@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
@@ -244,6 +245,7 @@ def built(owner: type, values: Mapping[Key, Any], before: Key = (), **rest: Any)
 # --- keys -----------------------------------------------------------------------------------------------------------
 
 
+@lru_cache(1_000)
 def setting_of(key: Key) -> Setting | None:
     """The row of a key."""
     for setting in SETTINGS:
@@ -289,10 +291,16 @@ GONE = re.compile(
 )
 
 
+def passed_over(text: str) -> str:
+    """What to say of a setting that was one, so that nothing that worked stops; nothing, if it never was one."""
+    was = GONE.fullmatch(text.removeprefix("CLEW_").replace("_", ".", "." not in text))
+    return (
+        f"{text} is passed over: it was a setting in 0.1, and clew's own choice holds now; take it out" if was else ""
+    )
+
+
 def nearest(text: str) -> str:
     """How an unknown key should perhaps be spelled, as the end of a sentence."""
-    if GONE.fullmatch(text.removeprefix("CLEW_").replace("_", ".", "." not in text)):
-        return "it was one in 0.1: clew's own choice holds, so take it out"
     try:
         return f"did you mean {write_key(read_key(text))}?"
     except KeyError:

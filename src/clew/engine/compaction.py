@@ -185,26 +185,21 @@ class Compactor:
         view, want = await self._stretches(scope, branch, view, near, author)
         if want is None:
             return None
-        would = await briefed(self.settings.step, chapters=self.chapters(scope, branch))(view, near)
-        if not any("coverage" in edit.evidence for edit in would.edits[len(view.edits) :]):
+        chapters, reached = self.chapters(scope, branch), list[tuple[View, Target]]()
+        would = await briefed(self.settings.step, chapters=chapters, reached=reached.append)(view, near)
+        if not reached or not any("coverage" in edit.evidence for edit in would.edits[len(view.edits) :]):
             return None  # it will fit without a fold
-        return (await self._stretches(scope, branch, view, near, author, after=would))[1]
+        folded = await in_thread(lambda: wanted(*reached[0], chapters, author.size, would))
+        return folded and want._replace(asked=folded.asked)
 
     async def _stretches(
-        self,
-        scope: Scope,
-        branch: Branch,
-        view: View,
-        target: Target,
-        author: Author,
-        anew: bool = False,
-        after: View | None = None,
+        self, scope: Scope, branch: Branch, view: View, target: Target, author: Author, anew: bool = False
     ) -> tuple[View, Wanted | None]:
-        """A view with what its fold reads, and what a model shall write of it; `after` as code alone would fold it."""
+        """A view with what its fold reads, and what a model shall write of it."""
         chapters = () if anew else self.chapters(scope, branch)
 
         def found() -> Wanted | None:
-            return wanted(*aims(self.settings.step, view, target), chapters, author.size, after)
+            return wanted(*aims(self.settings.step, view, target), chapters, author.size)
 
         view = await self.with_originals(scope, with_(view, scope=scope, branch=branch.trace.branch), target)
         want = await in_thread(found)

@@ -10,15 +10,17 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace as with_
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clew import catalog
-from clew.catalog.probe import Probed, probe
 from clew.catalog.stated import stated_window
 from clew.core.caches import Recent
 from clew.core.items import Frame, Scope
 from clew.store.protocol import Store
 from clew.store.records import NamedValue
+
+if TYPE_CHECKING:
+    from clew.catalog.probe import Probed
 
 KIND = "limit"  # under which the store keeps what errors taught
 OLLAMA = 4_096  # tokens it gives a model on a small machine, unless told otherwise
@@ -85,7 +87,7 @@ class ModelWindows:
         self._now = now
         self._learned = Recent[Scope, dict[str, LearnedLimit]](SCOPES)
         self._guessed = Recent[tuple[Scope, str], LearnedLimit](SCOPES)
-        self._probed = Recent[str, Probed | None](SCOPES)
+        self._probed: Recent[str, Probed | None] = Recent(SCOPES)
         self._bound = Recent[tuple[Scope, str], int](
             SCOPES
         )  # requests aimed at a learned limit since one was aimed past it
@@ -235,11 +237,13 @@ class ModelWindows:
             self._learned[scope] = {place: LearnedLimit.from_json(kept) for place, kept in found.items()}
         return self._learned[scope]
 
-    async def _asked(self, name: str) -> Probed | None:
+    async def _asked(self, name: str) -> "Probed | None":
         if self.servers is None or not name:
             return None
         servers = dict.fromkeys(filter(None, (self._homes.get(name), *self.servers)))
         if servers and name not in self._probed:
+            from clew.catalog.probe import probe  # what speaks HTTP loads slowly, and few have a server of their own
+
             # As the request spells it, and without the prefix by which a router tells where to send it.
             spelled = dict.fromkeys((name, name.partition("/")[2] or name))
             asked = [asyncio.to_thread(probe, url, model) for url in servers for model in spelled]

@@ -2,13 +2,13 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from clew.clients.voices import ACCOUNTS, TOOL, kind_of, passed_on, typed
 from clew.core.bounds import ends
-from clew.core.caches import per_object
+from clew.core.caches import per_object, remembers
 from clew.core.items import Item
 from clew.facts.finding import FACT_CHUNK, classify
 
@@ -21,74 +21,51 @@ NUMBERED = re.compile(r"\s*\d+(?:→|\t|: |\|)\s*")  # line numbers of a file vi
 # In a line of 200 characters: no more than those are looked at.
 BREAK = re.compile(r"(?<=[.;!?])\s+|(?<=[,})\]])\s+|\s{1,200}(?=[({\[-])")
 SHELL = ("command", "cmd", "script")
+RUNS = "$ "  # before a command
 COMMAND_TAIL = re.compile(r"(?<!\s)\s+(?:2>&1|2>/dev/null|\|\s*(?:head|tail)\b).*", re.DOTALL)
 MOVE = re.compile(r"cd\s+\S+\s*&&\s*")
 
 
-class Mention(NamedTuple):
-    """A fact in a line, under the key by which it is known everywhere."""
-
-    key: str
-    kind: str
-    start: int
-    stop: int
-
-
 class FactLine(NamedTuple):
-    """A line, or a clause of a long one, and its facts."""
+    """A line, or a clause of a long one, and its facts under the keys by which they are known everywhere."""
 
     text: str
-    mentions: tuple[Mention, ...]
-    keys: tuple[str, ...]  # of the mentions, each once
-    words: tuple[str, ...]  # those that are no facts, of a line with facts; each once
+    facts: Mapping[str, str]  # key -> kind
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """One item, read: who speaks, what was done, the lines."""
+    """One item, read: who speaks, and the lines."""
 
     voice: Voice
-    heading: str  # what a call does, in few words
-    call_id: str
     size: int
     lines: tuple[FactLine, ...]
     facts: dict[str, str]  # key -> kind, each once
-    folders: tuple[str, ...]  # of its absolute paths, one for each mention
 
 
 @per_object
 def sheet(item: Item) -> Sheet:
     """Read an item, or the two ends of a very long one; what a client says of its own has nothing to keep."""
     voice, said = voice_of(item), ends(typed(item) or passed_on(item))
-    heading, texts = _call(item.name, said) if voice == "call" else ("", _texts(said, voice))
+    texts = _call(item.name, said) if voice == "call" else _texts(said, voice)
     # At every line end there is: none must hide inside a quotation.
     parts = (part.strip() for text in texts for part in text.splitlines())
     lines = tuple(line for part in parts if part for line in _clauses(part))
-    if heading.startswith("$ ") and lines:
+    if voice == "call" and lines and lines[0].text.startswith(RUNS):
         lines = (_with_command(lines[0]), *lines[1:])
-    facts = {m.key: m.kind for line in lines for m in line.mentions}
-    folders = tuple(_folders(lines)) if "path" in facts.values() else ()
-    return Sheet(voice, heading, item.call_id, len(item.text) + 1, lines, facts, folders)
-
-
-def _folders(lines: Sequence[FactLine]) -> Iterator[str]:
-    for line in lines:
-        for m in line.mentions:
-            if m.kind == "path" and line.text[m.start] == "/":
-                yield line.text[m.start : m.stop].rpartition("/")[0]
+    facts = {key: kind for line in lines for key, kind in line.facts.items()}
+    return Sheet(voice, len(item.text) + 1, lines, facts)
 
 
 def _with_command(line: FactLine) -> FactLine:
-    """The heading of a shell call, with the command itself as a fact."""
-    moved = MOVE.match(line.text, 2)
-    start = moved.end() if moved else 2
+    """The first line of a shell call, with the command itself as a fact."""
+    moved = MOVE.match(line.text, len(RUNS))
+    start = moved.end() if moved else len(RUNS)
     cut = COMMAND_TAIL.search(line.text, start)
-    stop = cut.start() if cut else len(line.text)
-    command = line.text[start:stop]
+    command = line.text[start : cut.start() if cut else len(line.text)]
     if not (8 < len(command) <= QUOTED_COMMAND and " " in command):
         return line
-    mentions = (Mention(command, "command", start, stop), *line.mentions)
-    return line._replace(mentions=mentions, keys=_keys(mentions))
+    return line._replace(facts={command: "command", **line.facts})
 
 
 def voice_of(item: Item) -> Voice:
@@ -121,28 +98,23 @@ def _texts(text: str, voice: Voice) -> Iterator[str]:
             yield line
 
 
-def _call(name: str, said: str) -> tuple[str, list[str]]:
-    """The heading of a call, and its arguments as lines."""
+def _call(name: str, said: str) -> list[str]:
+    """A call as lines: its command, or its name with its short arguments, then the others."""
     value = _parsed(said)
     words = name.replace("__", " ").replace("_", " ")
     if not isinstance(value, dict):
-        texts = list(_texts(said, "call"))
-        return words, texts
+        return list(_texts(said, "call"))
     command = next((str(value[k]) for k in SHELL if isinstance(value.get(k), str | list)), "")
     short = [
         str(v) for k, v in value.items() if k not in SHELL and isinstance(v, str | int) and len(str(v)) <= QUOTED_LINE
     ]
     inline = [v for v in short if "\n" not in v]
-    first = f"$ {command}" if command else " ".join([words, *inline])
-    rest = [
-        line
-        for v in value.values()
-        if not isinstance(v, str) or "\n" in v or len(v) > QUOTED_LINE
-        for line in _leaves(v, "")
-    ]
-    notes = inline if command else []
+    first = f"{RUNS}{command}" if command else " ".join([words, *inline])
     head, *more = [line for line in first.splitlines() if line.strip()] or [words]
-    return head, [head, *notes, *more, *([] if command else rest)]
+    if command:
+        return [head, *inline, *more]
+    rest = (v for v in value.values() if not isinstance(v, str) or "\n" in v or len(v) > QUOTED_LINE)
+    return [head, *more, *(line for v in rest for line in _leaves(v, ""))]
 
 
 def _leaves(value: Any, name: str) -> Iterator[str]:
@@ -204,28 +176,10 @@ def _stop(text: str, start: int) -> int:
 
 
 def _line(text: str) -> FactLine:
-    found = []
-    for match in FACT_CHUNK.finditer(text):
-        if parts := classify(match.group()):
-            at = match.start()
-            for kind, start, stop in parts:
-                found.append(Mention(key_of(kind, text[at + start : at + stop]), kind, at + start, at + stop))
-    return (
-        FactLine(text, tuple(found), _keys(found), _words_beside(text, found)) if found else FactLine(text, (), (), ())
-    )
+    return FactLine(text, {key: kind for chunk in FACT_CHUNK.findall(text) for key, kind in _keyed(chunk)})
 
 
-def _keys(mentions: Sequence[Mention]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys([m.key for m in mentions])) if len(mentions) > 1 else (mentions[0].key,)
-
-
-def _words_beside(text: str, mentions: Sequence[Mention]) -> tuple[str, ...]:
-    """The words of a line that are no part of a fact."""
-    parts, end = [], 0
-    for m in mentions:
-        parts.append(text[end : m.start])
-        end = max(end, m.stop)
-    return tuple(dict.fromkeys(LOWER_WORD.findall(" ".join((*parts, text[end:])).lower())))
-
-
-LOWER_WORD = re.compile(r"[a-z]{4,}")
+@remembers(1 << 16)
+def _keyed(chunk: str) -> Sequence[tuple[str, str]]:
+    """The facts in a chunk without spaces: key and kind."""
+    return [(key_of(kind, chunk[start:stop]), kind) for kind, start, stop in classify(chunk)]

@@ -4,7 +4,7 @@ A fold appends blocks for what is new and leaves older ones as they are while th
 are told in fewer words. Every block is made of what was said, never of another block.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
 
@@ -20,6 +20,8 @@ from clew.tokens.target import Target
 
 MOST = 30_000  # tokens of the log
 
+Reached = Callable[[tuple[View, Target]], None]
+
 
 @dataclass(frozen=True)
 class Summarize(PureStep):
@@ -28,24 +30,34 @@ class Summarize(PureStep):
     most: int = MOST
     focus: str = field(default="", repr=False)  # what somebody who has it compacted cares for above all
     chapters: Sequence[Chapter] = field(default=(), repr=False)  # that models wrote of what may be folded
+    reached: Reached | None = field(default=None, repr=False)  # hears what other steps leave to fold, and how far
+    whole: bool = field(default=False, repr=False)  # neighbours are one block, however long
 
     def apply(self, view: View, target: Target) -> View:
+        if self.reached:
+            self.reached((view, target))
         target = beside_log(view, target)
         while target.excess(view):  # beside blocks that one pass wrote, the next may find room for another
-            swaps = LogFold(History(view, target, self.focus, self.chapters), self.most).swaps()
+            swaps = LogFold(History(view, target, self.focus, self.chapters), self.most, self.whole).swaps()
             before, view = view, view.replace_all(swaps, by=self)
             if target.size(view).tokens >= target.size(before).tokens:
                 break
         return view
 
 
-def briefed(step: Step, focus: str = "", chapters: Sequence[Chapter] = ()) -> Step:
-    """A step whose summaries, however deep inside, know what somebody cares for and what models wrote."""
+def briefed(
+    step: Step,
+    focus: str = "",
+    chapters: Sequence[Chapter] = (),
+    reached: Reached | None = None,
+) -> Step:
+    """A step whose summaries, however deep inside, know what somebody cares for and what models wrote, and tell what
+    other steps left for them to fold."""
     match step:
         case Summarize():
-            return with_(step, focus=focus, chapters=chapters)
+            return with_(step, focus=focus, chapters=chapters, reached=reached)
         case Combination():
-            return step.map(lambda part: briefed(part, focus, chapters))
+            return step.map(lambda part: briefed(part, focus, chapters, reached))
     return step
 
 

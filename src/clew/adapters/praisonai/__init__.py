@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from inspect import Parameter, Signature
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Unpack
 from uuid import uuid4
@@ -18,7 +19,7 @@ except ImportError:
 
 from praisonaiagents.context.models import ContextConfig, ContextLedger, OptimizationResult, OptimizerStrategy
 from praisonaiagents.context.optimizer import OPTIMIZER_REGISTRY, BaseOptimizer
-from praisonaiagents.context.tokens import estimate_messages_tokens
+from praisonaiagents.context.tokens import estimate_messages_tokens, get_estimator
 from praisonaiagents.hooks import BeforeLLMInput, HookEvent, HookRegistry
 from praisonaiagents.tools.schema import build_tool_definition
 
@@ -44,8 +45,9 @@ __all__ = ["ClewBackend", "ClewContext", "ContextCompressor", "PraisonCompressed
 
 __getattr__ = renamed(__name__, Backend="ClewBackend", Context="ClewContext")
 
-BUDGET_PARTS = 4  # of the tokens that an optimizer may leave, one part for the summary and two for the tail
-LEAST_SUMMARY_TOKENS = 750  # tokens of a summary, where PraisonAI finds no room for a history at all
+SUMMARY_PART = 4  # of the tokens that an optimizer may leave, for the summary; the tail has what the head leaves
+LEAST_SUMMARY_TOKENS = 150
+NO_ROOM_TOKENS = 750  # of a summary, where PraisonAI finds no room for a history at all
 ANY = 1_000_000_000  # tokens: how many may stay is said with each call
 HEAD_PER_TOKEN = 2  # characters of a result's beginning for each token that it may have; of its end, half of that
 
@@ -54,7 +56,7 @@ def register(
     engine: Engine | str | Path | None = None, *, llm: Any = None, sessions: Any = None, auxiliary_model: Any = None
 ) -> ExitStack:
     """Let SUMMARIZE ask a model, for all agents of this process; close what you get, or leave its block, to undo it."""
-    compressor = ContextCompressor(llm, engine=engine, sessions=sessions, window=ANY)
+    compressor = ContextCompressor(llm, get_estimator(), engine=engine, sessions=sessions, window=ANY)
 
     class Optimizer(BaseOptimizer):  # type: ignore[misc]
         """SUMMARIZE as PraisonAI looks it up: by its class, which gets the settings that its constructor names."""
@@ -77,7 +79,8 @@ def register(
             )
 
         async def _compressed(self, messages: list[ChatMessage], target: int) -> list[ChatMessage]:
-            tail, size = max(0, target * 2 // BUDGET_PARTS), max(LEAST_SUMMARY_TOKENS, target // BUDGET_PARTS)
+            size = max(LEAST_SUMMARY_TOKENS, target // SUMMARY_PART) if target > 0 else NO_ROOM_TOKENS
+            tail = max(0, target - size - estimate_messages_tokens(_head(messages)))
             result = await compressor.compress(
                 messages,
                 protect_last_n_tokens=tail,
@@ -223,6 +226,13 @@ class ClewContext(ContextManager):  # type: ignore[misc]
         if name == NEW_SESSION and not came.failed and thread.last:
             await self.engine.begin(thread.last.view, str(given["summary"]), "llm")
         return came.text
+
+
+def _head(messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
+    """What stays at the beginning, more or less: up to the first answer, with the results of its calls."""
+    roles = [str(message.get("role")) for message in messages]
+    answer = roles.index("assistant") if "assistant" in roles else len(roles)
+    return messages[: answer + 1 + len([*takewhile("tool".__eq__, roles[answer + 1 :])])]
 
 
 def _function(tool: ToolDeclaration, answer: Callable[[str, Mapping[str, Any]], str]) -> Callable[..., str]:

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, get_args
 
 from clew.steps.chapters.language import language_of
 from clew.steps.chapters.model import Reply
-from clew.steps.worklog.blocks import chosen
+from clew.steps.worklog.blocks import chosen, pieces
 
 Flaw = Literal["empty", "reasoning only", "tool call", "garbage", "too long", "too short", "language", "echo"]
 FLAWS: tuple[Flaw, ...] = get_args(Flaw)
@@ -130,7 +130,7 @@ def rambles(text: str) -> bool:
 
 def first_lines(text: str, most: int) -> str:
     """The first lines of a text in so many characters, and at least one."""
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in pieces(text) if line.strip()]
     kept = lines[:1]
     for line in lines[1:]:
         if sum(map(len, kept)) + len(kept) + len(line) > most:

@@ -310,7 +310,7 @@ def is_vague(text: str, nodes: Sequence[Node]) -> bool:
     if voices["said"] >= SPEAKS * voices["result"]:
         spoken = _names("\n".join(n.item.text for n in nodes if voice_of(n.item) in ("user", "said")))
         most = min(_count(spoken), max(_count(known), MANY_TOKENS))
-        return most >= MANY_TOKENS and _count(told & spoken) < VAGUE * most
+        return most >= MANY_TOKENS and _count(told) < VAGUE * most
     return _count(known) >= MANY_TOKENS and _count(told) < VAGUE * _count(known)
 
 

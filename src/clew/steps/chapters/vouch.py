@@ -97,6 +97,7 @@ _ASIDE = re.compile(r"[(:]")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s|(?<=。)|\n")
 _CLAUSE = re.compile(r"[:：]\s|[\[\](){}<>‹›]")
 _CODE = re.compile(r"`([^`\n]{3,200})`")
+_CODED = re.compile(r"[`|{}=<>]|[,;]$")  # a row of a table, or of a program
 _CYRILLIC = re.compile(r"(?<![^\W\d_])[\u0400-\u04ff]+(?![^\W\d_])")
 _QUOTE = re.compile(r"[\"“„«「『]([^\"“”„«»「」『』\n]{12,400})[\"”“»」』]")
 _ACCOUNT = re.compile(r"[A-Z][A-Z0-9]{1,9}-\d{1,12}|#?\d{6,20}")
@@ -145,7 +146,7 @@ class Vouching:
     def vouch(self, text: str) -> Vouched:
         """The words that stand, whole and in order, and the findings."""
         kept, left_out = list[str](), list[LeftOut]()
-        unfound, by_tools = dict[str, None](), dict[str, None]()
+        unfound, by_tools, copied = dict[str, None](), dict[str, None](), dict[str, None]()
         compared = missing = 0
         names = capitals_are_rare(text)
         under, fenced = "", False
@@ -168,9 +169,13 @@ class Vouching:
                     whole = self._originals.where(token, None)
                     by_tools.update({written(token): None} if whole <= self._results else {})
             by_tools.update(dict.fromkeys(self._commands(line)))
-            if not (fenced or is_heading) and self._settles(line):
-                by_tools[_by_its_words(line)] = None
-        found = [(NOT_FOUND, list(unfound), MOST_NAMED), (BY_TOOLS, list(by_tools), MOST_BY_TOOLS)]
+            if not (fenced or is_heading) and self._is_a_tools(looks := _looks(line)):
+                # A writer has words of its own: a sentence that it took over may be there to be taken over.
+                if _SETTLES.search(looks):
+                    by_tools[_by_its_words(line)] = None
+                elif not _CODED.search(looks) and not any(name.strip("`") in line for name in by_tools):
+                    copied[_by_its_words(line)] = None
+        found = [(NOT_FOUND, list(unfound), MOST_NAMED), (BY_TOOLS, list(by_tools | copied), MOST_BY_TOOLS)]
         findings = tuple(title + _listed(names_, most) for title, names_, most in found if names_)
         return Vouched("\n".join(kept), findings, tuple(left_out), compared, missing)
 
@@ -202,11 +207,6 @@ class Vouching:
         ordered = _ORDER.search(looks) or (by_itself and _ACT.search(looks))
         ordered = ordered or (_READER.search(looks) and _SETTLES.search(looks))
         return "order" if ordered and self._is_a_tools(looks) else ""
-
-    def _settles(self, line: str) -> bool:
-        """Whether a line says what is allowed or has to be, in the words of a tool."""
-        looks = _looks(line)
-        return bool(_SETTLES.search(looks)) and self._is_a_tools(looks)
 
     def _is_typed(self, claim: str, permission: bool, answers: bool = False) -> bool:
         """Whether a sentence that the user typed says so: a third of the words, and as much of a no.

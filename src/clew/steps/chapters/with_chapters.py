@@ -23,9 +23,13 @@ class WithChapters:
     told: Callable[[Written], None] | None = None  # hears what came of asking
 
     async def __call__(self, view: View, target: Target) -> View:
-        after = await self.step(view, target)
+        reached: list[tuple[View, Target]] = []
+        after = await briefed(self.step, self.focus, reached=reached.append)(view, target)
         folds = any("coverage" in edit.evidence for edit in after.edits[len(view.edits) :])
-        if not folds or not (want := await off_loop(view, lambda: wanted(view, target, (), self.author.size, after))):
+        if not folds:
+            return after
+        want = await off_loop(view, lambda: wanted(*reached[0], (), self.author.size, after))
+        if not want:
             return after
         written = await written_of(self.author, want, self.focus)
         if self.told:

@@ -2,8 +2,8 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from dataclasses import replace as with_
 from heapq import heapify, heappop, heappush
 from itertools import accumulate
@@ -16,9 +16,8 @@ from clew.core.view import View
 from clew.steps.worklog.choosing import BASE, SOFT, LogLine, Ranked, Same, Who, ranked
 from clew.steps.worklog.log import LEADS, SHORTER, SPARE, lengths
 from clew.steps.worklog.standing import Standing
-from clew.steps.worklog.wording import indented, on_one_line
+from clew.steps.worklog.wording import indented, on_one_line, sentences
 from clew.text.framing import neutral
-from clew.tokens.meter import Meter
 
 OPENING = "[work log, "  # how a block begins
 TOGETHER = 8  # blocks that become one
@@ -32,6 +31,7 @@ ITS_LINE, ITS_WORDS = 10_000.0, 100.0
 NOT_FOUND = "Not found in the originals: "
 BY_TOOLS = "Named only by tools: "
 ADDED = "Added by code:"
+PARAGRAPH = 300  # characters of a line that is more than one thing
 AUTHOR = 80  # characters of the name of a model
 CODE = "code"  # an author like others
 _MARKS = re.compile(r"[\s\[\];<>]+")
@@ -92,10 +92,17 @@ class Block:
         """The same in fewer words; None if there are none."""
         return with_(self, level=self.level + 1) if self.level + 1 < len(self.texts) else None
 
+    def between(self, share: float) -> "Block":
+        """A model's with one more length: such a share of the next longer text, in the lines that tell most."""
+        at, text = self.level, chosen(self.texts[self.level - 1], share)
+        below = "\n".join(_findings(self.findings[at - 1].splitlines(), text)) if self.findings else ""
+        found = (*self.findings[:at], below, *self.findings[at:]) if self.findings else ()
+        return with_(self, texts=(*self.texts[:at], text, *self.texts[at:]), findings=found)
+
     def to_json(self) -> dict[str, Any]:
         """As an edit keeps it."""
         lists = {"texts": list(self.texts), "findings": list(self.findings), "lines": [list(one) for one in self.lines]}
-        kept = asdict(self) | lists
+        kept = {part.name: getattr(self, part.name) for part in fields(self)} | lists
         others = ("lines",) if self.author else ("author", "findings")
         return {key: value for key, value in kept.items() if key not in others}
 
@@ -110,18 +117,18 @@ def _name(author: str) -> str:
     return _MARKS.sub(" ", author)[:AUTHOR].strip()
 
 
-def shorter(meter: Meter, log: Mapping[Stretch, Block], most: int) -> dict[Stretch, Block]:
+def shorter(tokens: Callable[[Block], int], log: Mapping[Stretch, Block], most: int) -> dict[Stretch, Block]:
     """Blocks by shorter texts until they are within so many tokens: first that which has most for what it stands for,
     of equals the oldest. So all lose alike, and one that tells of much is not the first to be emptied."""
     log = dict(log)
-    sizes = {at: meter.item(block.item()).tokens for at, block in log.items()}
+    sizes = {at: tokens(block) for at, block in log.items()}
     left = sum(sizes.values())
     dense = [(-sizes[at] / max(1, block.stands_for), at) for at, block in log.items()]
     heapify(dense)
     while dense and left > most:
         _, at = heappop(dense)
         if fewer := log[at].lower():
-            size = meter.item(fewer.item()).tokens
+            size = tokens(fewer)
             left += size - sizes[at]
             log[at], sizes[at] = fewer, size
             heappush(dense, (-size / max(1, fewer.stands_for), at))
@@ -213,10 +220,16 @@ def _in_its_words(some: Sequence[Block], by_model: Sequence[Block], by_code: Blo
 
 
 def chosen(text: str, share: float) -> str:
-    """The lines of a model's text that tell most, in such a share of it, in its order."""
-    lines = [LogLine("model", line, 1.0, n) for n, line in enumerate(text.splitlines()) if line.strip()]
+    """The lines of a model's text that tell most, in such a share of it, in its order; sentences of a long line."""
+    lines = [LogLine("model", line, 1.0, n) for n, line in enumerate(pieces(text)) if line.strip()]
     found = sorted(ranked(lines, Same(), share * len(text)), key=lambda one: one.line.message)
     return "\n".join(one.line.text for one in found)
+
+
+def pieces(text: str) -> Iterator[str]:
+    """The lines of a text; of a paragraph its sentences, each of which may stand by itself."""
+    for line in text.splitlines():
+        yield from sentences(line) if len(line) > PARAGRAPH else (line,)
 
 
 def added(below: Iterable[str]) -> Sequence[str]:

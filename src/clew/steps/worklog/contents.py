@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import islice
 from math import log
 
 from clew.clients.voices import passed_on
@@ -63,7 +64,7 @@ def lines_of(result: Node, asked: str, used: AbstractSet[str], telling: bool = F
     found = known[asked]
     if used:
         more = [
-            (USED, n, line.text) for n, line in enumerate(sheet(result.item).lines) if not used.isdisjoint(line.keys)
+            (USED, n, line.text) for n, line in enumerate(sheet(result.item).lines) if not used.isdisjoint(line.facts)
         ]
         found = [*found, *more]
     best = sorted((one for one in found if one[0] > 0 or not telling), key=lambda one: (-one[0], one[1]))
@@ -77,25 +78,25 @@ def _rated(result: Item, asked: str) -> Iterator[ResultLine]:
     table = tabled(text)
     if table:
         yield TABLED, -1, table
-    lines = sheet(result).lines[:LINES_READ]
-    shapes = [_NUMERAL.sub("0", line.text) for line in lines]
+    lines = [line.text for line in sheet(result).lines[:LINES_READ]]
+    shapes = [_NUMERAL.sub("0", line) for line in lines]
     count = Counter(shapes)
     common = sum(count[shape] >= RARE for shape in shapes) / max(1, len(lines))
-    having = Counter(word for line in lines for word in set(line.text.lower().split()))
+    lower = [line.lower() for line in lines]
+    having = Counter(word for line in lower for word in set(line.split()))
     repeats = 1 - sum(n == 1 for n in having.values()) / max(1, len(having))  # in prose hardly any, in a log nearly all
-    wanted = {word for word in words_of(asked) if len(word) > 3 or DIGIT.search(word)}
-    seeks = re.compile("|".join(map(re.escape, sorted(wanted, key=len, reverse=True)))) if wanted else None
+    whole = "\n".join(lower)
+    wanted = [word for word in words_of(asked) if (len(word) > 3 or DIGIT.search(word)) and word in whole]
     rated = list[ResultLine]()
-    for n, (line, shape) in enumerate(zip(lines, shapes, strict=True)):
-        if not LEAST <= len(line.text) <= LONGEST or _DIVIDES.fullmatch(line.text) or WRAPPING.fullmatch(line.text):
-            continue
-        if count[shape] >= RARE and common > COMMON:
+    for n, (line, low, shape) in enumerate(zip(lines, lower, shapes, strict=True)):
+        if not LEAST <= len(line) <= LONGEST or (count[shape] >= RARE and common > COMMON):
             continue  # of sixty lines of one shape those are told that have another, and how many there are
-        hits = len(set(seeks.findall(line.text.lower()))) if seeks else 0
+        hits = sum(word in low for word in wanted)
         if table and not hits:
             continue
         rare = common * log(len(lines) / count[shape]) if count[shape] < RARE else 0.0
-        alone = repeats * sum(having[word] == 1 for word in line.text.lower().split())
-        rated.append((rare + ASKED * hits**0.5 + min(4, len(_VALUE.findall(line.text)) + alone), n, line.text))
+        alone = repeats * sum(having[word] == 1 for word in low.split())
+        rated.append((rare + ASKED * hits**0.5 + min(4, len(_VALUE.findall(line)) + alone), n, line))
     rated.sort(key=lambda one: (-one[0], one[1]))
-    yield from rated[: 2 * LINES]
+    says = (one for one in rated if not _DIVIDES.fullmatch(one[2]) and not WRAPPING.fullmatch(one[2]))
+    yield from islice(says, 2 * LINES)

@@ -24,7 +24,7 @@ WORTH = 300  # tokens that a block has, more or less: with less room there are f
 RATIO = 0.15  # of what is folded: so much its blocks take, more or less
 LEAST_RATIO = 0.05  # where the room is small and older blocks would lose words for it
 LEAST_CHAPTER = 200  # tokens that a model has for one
-MARGIN = 0.85  # of the room is asked for: models write more than they are asked to
+MARGIN = 0.95  # of the room is asked for: a chapter has a heading, too
 SLACK = 0.04  # of the history that may be left empty
 ROUNDS = 6  # of finding how much to fold
 DEEPER = 1.1  # times the size at which a fold begins: by so much it will have been passed when a model has written
@@ -44,10 +44,10 @@ class ChapterStretch(NamedTuple):
 
 
 class LogFold:
-    """Finds what to replace by what; `most` are the tokens of the log."""
+    """Finds what to replace by what; `most` are the tokens of the log, `whole`: neighbours are one block."""
 
-    def __init__(self, history: History, most: int) -> None:
-        self.history, self.view, self.meter = history, history.view, history.meter
+    def __init__(self, history: History, most: int, whole: bool = False) -> None:
+        self.history, self.view, self.meter, self.whole = history, history.view, history.meter, whole
         self.free, self.sizes, self.old = history.free, history.sizes, history.old
         self.log: Blocks = history.log
         self.size, self.goal, self.tokens = history.size, history.goal, history.tokens
@@ -136,11 +136,11 @@ class LogFold:
             some = {at: with_(block, level=0) for at, block in history.log.items() if start <= at[0] < stop}
             if (start, stop) in history.anew or not any(block.author for block in some.values()):
                 continue
-            some = shorter(self.meter, some, history.target.room // 2)
+            some = shorter(self.history.block_tokens, some, history.target.room // 2)
             shown = tuple(self.view.nodes[start:stop])
             told = tuple(self._said(node, some.get((at, at + 1))) for at, node in enumerate(shown, start))
             tokens = self.meter.counter.text("\n".join(told))
-            now = sum(self.meter.item(self.log[at].item()).tokens for at in self.log if start <= at[0] < stop)
+            now = self.history.log_tokens(self.log[at] for at in self.log if start <= at[0] < stop)
             size = max(LEAST_CHAPTER, min(max(now, int(MARGIN * room)), int(MARGIN * tokens)))
             nodes = tuple(self.view.originals(start, stop))
             yield ChapterStretch(nodes, tokens, size, told, shown)
@@ -176,16 +176,17 @@ class LogFold:
         """The blocks with more words again, where so many tokens are left over: a length is more than had to go, and a
         large result for which they lost words may be gone."""
         at_length = {at: with_(block, level=0) for at, block in log.items()}
-        return shorter(self.meter, at_length, self.history.log_tokens(log.values()) + left)
+        return shorter(self.history.block_tokens, at_length, self.history.log_tokens(log.values()) + left)
 
     def _extent(self) -> int:
         """How many of the oldest groups to fold, by a first guess."""
-        told = Size(self.history.log_tokens(self.log.values()) + self.stands) if self.old else Size(self.stands)
-        rest = self.size.less(self.meter.nodes(self.view.nodes[at] for at in self.old)).plus(told)
-        gone = list(accumulate(self.sizes, Size.plus))
+        told = self.history.log_tokens(self.log.values()) + self.stands
+        rest = self.size.less(self.meter.nodes(self.view.nodes[at] for at in self.old)).plus(Size(told))
+        gone, most = list(accumulate(self.sizes, Size.plus)), max(0, self.most - told)
 
         def is_enough(n: int) -> bool:
-            return rest.less(gone[n]).plus(Size(int(RATIO * gone[n].tokens), 0, 0, 1)).within(self.goal)
+            new = min(most, int(RATIO * gone[n].tokens))
+            return rest.less(gone[n]).plus(Size(new, 0, 0, 1)).within(self.goal)
 
         return min(len(gone), 1 + bisect_left(range(len(gone)), True, key=is_enough))  # the more go, the less is left
 
@@ -268,7 +269,7 @@ class LogFold:
             begin, end, tokens = found[-1] if found else (0, 0, 0)
             says = node.role == "assistant" and node.kind == "text"
             full = tokens >= small and (tokens >= 8 * small or (says and tokens >= 4 * small) or typed(node))
-            full = full or (start, stop) in by_models or (begin, end) in by_models
+            full = (full and not self.whole) or (start, stop) in by_models or (begin, end) in by_models
             if found and start == end and not full:
                 found[-1] = begin, stop, tokens + size
             else:

@@ -34,6 +34,7 @@ class History:
         self.size, self.goal = target.size(view), target.goal
         self.tokens = max(1, self.goal.tokens - target.meter.frame(view.frame).tokens)  # that the goal leaves for it
         self.old = blocks(view)
+        self._counted: dict[tuple[str, ...], int] = {}
         self.log = {(at, at + 1): block for at, (block, _) in self.old.items()}
         self.focus = focus.strip()
         self.stood = standing(self.old)
@@ -98,7 +99,14 @@ class History:
 
     def log_tokens(self, log: Iterable[Block]) -> int:
         """Tokens of blocks without how things stand."""
-        return sum(self.meter.item(block.item()).tokens for block in log)
+        return sum(map(self.block_tokens, log))
+
+    def block_tokens(self, block: Block) -> int:
+        """Tokens of a block without how things stand; it is tried at several lengths beside others."""
+        key = block.title, block.recall, block.texts[block.level], block.below
+        if key not in self._counted:
+            self._counted[key] = self.meter.item(block.item()).tokens
+        return self._counted[key]
 
     def helps(self, span: Stretch, item: Item) -> bool:
         """Whether a block is smaller than what it stands for, in every way."""

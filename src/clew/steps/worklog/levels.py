@@ -18,17 +18,17 @@ Blocks = Mapping[Stretch, Block]  # by where they stand
 def lowered(history: History, log: Blocks, most: int, all_most: int, apart: int = -1) -> dict[Stretch, Block]:
     """The blocks in fewer words, then neighbours as one, until they are within so many tokens; the one at `apart`
     stays by itself."""
-    log = shorter(history.meter, log, most)
-    sizes = {at: history.meter.item(block.item()).tokens for at, block in log.items()}
+    log = shorter(history.block_tokens, log, most)
+    sizes = {at: history.block_tokens(block) for at, block in log.items()}
     while (whole := sum(sizes.values())) > most and (run := _neighbours(history, log, apart, whole > all_most)):
         start, stop = run[0][0], run[-1][1]
         one = together([log[at] for at in run], history.view.short(start, stop))
-        if history.meter.item(one.item()).tokens >= sum(sizes[at] for at in run):
+        if history.block_tokens(one) >= sum(sizes[at] for at in run):
             break
         for at in run:
             del log[at], sizes[at]
-        log = shorter(history.meter, {**log, (start, stop): one}, most)
-        sizes = {at: history.meter.item(block.item()).tokens for at, block in log.items()}
+        log = shorter(history.block_tokens, {**log, (start, stop): one}, most)
+        sizes = {at: history.block_tokens(block) for at, block in log.items()}
     return log
 
 

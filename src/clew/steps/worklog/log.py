@@ -83,6 +83,7 @@ class Log:
         self._lines = [line for part in self.parts for line in part.lines]
         self._told |= {word for words in self._written.values() for word in words}
         self._ranked, self._size = list[Ranked](), 0.0
+        self.is_all = False  # what was told last is no less than can be told in more room
 
     def _is_new(self, line: LogLine, told: AbstractSet[str]) -> bool:
         """Whether what cannot be guessed in a line is mostly untold; of a line without any, all that it says."""
@@ -100,13 +101,18 @@ class Log:
             self._ranked = list(ranked(self._lines, self._weights, self._size, self._told))
         found: list[list[Ranked]] = [[] for _ in self.parts]
         taken, left = [0] * len(self.parts), size
+        has_all, is_short = [len(self._ranked) == len(self._lines)] * len(self.parts), False
         for one in self._ranked:
             n, cost = self._of[id(one.line)], len(one.line.text) + len(INNER)
-            is_bound = bool(most) and (bool(found[n]) or n in self._written)
-            if cost <= left and not (is_bound and taken[n] + cost > most[n]):
+            if most and (found[n] or n in self._written) and taken[n] + cost > most[n]:
+                has_all[n] = True
+            elif cost <= left:
                 found[n].append(one)
                 taken[n] += cost
                 left -= cost
+            else:
+                is_short = True
+        self.is_all = all(has_all) and not is_short
         told = {id(one.line) for chosen in found for one in chosen}
         for n, (part, chosen) in enumerate(zip(self.parts, found, strict=True)):  # no old value without the new one
             chosen[:] = [one for one in chosen if one.line.follow is None or id(one.line.follow) in told]

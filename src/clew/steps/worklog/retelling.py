@@ -28,7 +28,7 @@ def retold(view: View, target: Target, id: str) -> View | None:
     before = [line for n, (other, _) in history.old.items() if n != at for line in lines_of(other)]
     log = Log([nodes], told="\n".join((history.known, stands)), before=before)
     room = history.meter.item(item).tokens
-    size = DENSE * history.meter.item(block.item()).tokens
+    size = DENSE * history.block_tokens(block)
     for _ in range(FITTINGS):
         made = written(block.first, block.last, block.recall, log.told(int(size))[0], block.continued)
         new = made.item(stands)

@@ -38,6 +38,7 @@ class BlockWriter:
     def __init__(self, history: History) -> None:
         self.history, self.view, self.meter = history, history.view, history.meter
         self.anew: Standing | None = None  # how things stand after the last block, where something before it is new
+        self._logs: dict[Sequence[Stretch], Log] = {}  # a fold is tried with several sizes
 
     def written(
         self, spans: Sequence[Stretch], room: int, stands: int, free: int, brief: bool = False, full: bool = False
@@ -51,7 +52,9 @@ class BlockWriter:
         originals = [self.view.originals(*span) for span in spans]
         chapters = [history.chapters.get(span) for span in spans]
         told_of = {n: one.texts[0] for n, one in enumerate(chapters) if one}
-        log = Log(originals, history.since(spans), history.between(spans), told_of, history.known, history.earlier)
+        if (log := self._logs.get(tuple(spans))) is None:
+            log = Log(originals, history.since(spans), history.between(spans), told_of, history.known, history.earlier)
+            self._logs = {tuple(spans): log}
         carries = spans[-1][0] > max(old, default=-1)  # the last of them is the last block of all
         told = {*old, *(at for span in spans for at in range(*span))}
         self.anew = None if carries else history.read(told, max(told) + 1)
@@ -59,7 +62,7 @@ class BlockWriter:
         state = self.meter.counter.text(log.stands(int(DENSE * stands))) if carries and told_of else stands
         most = None if full else max(room, free - state)
         by_models = self._by_models(log, spans, chapters, most, brief)
-        taken = sum(self.meter.item(block.item()).tokens for block in by_models.values())
+        taken = self.history.log_tokens(by_models.values())
         more = int(room * self._share(spans, by_models) + ADDED_SHARE * taken)
         room = max(room, min(free - state, taken + more)) if by_models else room
         sizes = room, stands, room + state
@@ -93,8 +96,23 @@ class BlockWriter:
                 found[n] = Block(part.first, part.last, self.view.short(*span), *words, stands_for=of)
         if room is None:
             return found
-        fitting = shorter(self.meter, {spans[n]: found[n] for n in found}, int(room * (1 - self._share(spans, found))))
-        return {n: fitting[spans[n]] for n in found}
+        most = int(room * (1 - self._share(spans, found)))
+        fitting = shorter(self.history.block_tokens, {spans[n]: found[n] for n in found}, most)
+        return self._filled({n: fitting[spans[n]] for n in found}, most)
+
+    def _filled(self, found: dict[int, Block], most: int) -> dict[int, Block]:
+        """The same with as much of the next longer text of each as has room."""
+        sizes = {n: self.history.block_tokens(block) for n, block in found.items()}
+        left = most - sum(sizes.values())
+        for n, block in found.items():
+            if not block.level or left <= 0:
+                continue
+            longer = self.history.block_tokens(with_(block, level=block.level - 1))
+            between = block.between(UNDER * (sizes[n] + left) / longer)
+            more = self.history.block_tokens(between) - sizes[n]
+            if 0 < more <= left:
+                found[n], left = between, left - more
+        return found
 
     def _share(self, spans: Sequence[Stretch], by_models: Mapping[int, Block]) -> float:
         """How much of what these spans stand for code tells."""
@@ -113,7 +131,7 @@ class BlockWriter:
         """Blocks, and items that show them, in so many tokens: those of what is told, of how things stand, and of both
         together at most. The last says how things stand, if `focus` is a text."""
         handles, newest = [self.view.short(*span) for span in spans], self.history.is_newest_folded(spans)
-        taken_by_models = {n: self.meter.item(block.item()).tokens for n, block in by_models.items()}
+        taken_by_models = {n: self.history.block_tokens(block) for n, block in by_models.items()}
         stand_for = [self.history.tokens_of(span) for span in spans]
         room, stands, most = sizes
         fair = room / max(1, sum(stand_for))
@@ -125,7 +143,7 @@ class BlockWriter:
         for n, taken in taken_by_models.items():
             added = max(ADDED_SHARE * taken, fair * stand_for[n] - taken)
             limits[n] = 0 if brief else min(limits[n], int(DENSE * added))
-        before = least_taken = 0
+        least_taken = 0
         fits = exceeds = 0.0  # the largest size that fits, the smallest that does not
         for _ in range(FITTINGS):
             told = log.told(max(0, int(size) - len(focus or "")), limits)
@@ -142,16 +160,17 @@ class BlockWriter:
             taken = self.meter.items(sent).tokens
             if taken <= most or not found or taken < least_taken:
                 found, items, least_taken = made, sent, taken
-            if UNDER * UNDER * most <= taken <= most or (taken <= most and not exceeds and taken <= before):
+            all_told = sum(len(block.texts[0]) for block in by_code)
+            if UNDER * UNDER * most <= taken <= most or (taken <= most and log.is_all):
                 break
-            before, less = taken, UNDER * most / taken
+            less = UNDER * most / taken
             if taken <= most:
                 fits = size
             else:
                 exceeds, least = size, min(state_size, DENSE * self.history.rules_size)
                 state_size = max(least, min(state_size, len(state)) * less)
             # By what was told, not by what might have been: a text need not fill its room.
-            near = min(size, sum(len(block.texts[0]) for block in by_code)) if exceeds else size
+            near = min(size, all_told) if exceeds else size
             size = (fits + exceeds) / 2 if fits and exceeds else less * near
         return found, items
 

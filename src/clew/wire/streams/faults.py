@@ -5,7 +5,6 @@ from typing import Any
 
 from clew.core import rawjson
 from clew.errors import Fault, ModelError
-from clew.wire.overflow import overflow
 
 _LONG = 2_000  # characters of what it says
 # Types and codes of Anthropic and OpenAI.
@@ -38,7 +37,7 @@ def _fault(error: Mapping[str, Any]) -> Fault:
     code = error.get("code")
     if isinstance(code, int):  # a router gives the status of the server behind it
         return fault_of(code, error)
-    if overflow(error):
+    if _too_long(error):
         return "overflow"
     return _KINDS.get(str(code)) or _KINDS.get(str(error.get("type"))) or "refused"
 
@@ -47,10 +46,16 @@ def fault_of(status: int, error: BaseException | Mapping[str, Any] | str) -> Fau
     """The kind of fault that a status and what was said with it are."""
     if status in (401, 403):
         return "auth"
-    if overflow(error):  # before the status: servers say it with 400, 413 and 500
+    if _too_long(error):  # before the status: servers say it with 400, 413 and 500
         return "overflow"
     if status == 408:
         return "timeout"
     if "insufficient_quota" in str(error):  # OpenAI says it with 429, too; no waiting helps
         return "refused"
     return "busy" if status == 429 or status >= 500 else "refused"
+
+
+def _too_long(error: BaseException | Mapping[str, Any] | str) -> bool:
+    from clew.wire.overflow import overflow  # its many patterns are compiled only where there is an error
+
+    return overflow(error) is not None
