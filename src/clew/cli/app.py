@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from clew.sessions.sessions import Sessions
     from clew.store.sql import SQLStore
 
-Act = TypeVar("Act", bound=Callable[..., Any])
+CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
 
 # Newer typers bring their own copy of click; this is `UsageError` in all of them.
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
@@ -71,10 +71,10 @@ class Commands(TyperGroup):
 class CommandLine(typer.Typer):
     """Commands, some of which are awaited."""
 
-    def command(self, *args: Any, **how: Any) -> Callable[[Act], Act]:
+    def command(self, *args: Any, **how: Any) -> Callable[[CommandFunction], CommandFunction]:
         add = super().command(*args, **how)
 
-        def added(act: Act) -> Act:
+        def added(act: CommandFunction) -> CommandFunction:
             @wraps(act)
             def blocking(**given: Any) -> None:
                 import asyncio

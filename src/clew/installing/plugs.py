@@ -63,7 +63,7 @@ def in_config(name: str) -> Base:
     return base
 
 
-Refusal = Callable[[str], str]
+Worded = Callable[[str], str]
 
 
 def blocked(why: str) -> str:
@@ -71,7 +71,7 @@ def blocked(why: str) -> str:
     return json.dumps({"decision": "block", "reason": why})
 
 
-def starting_line(clew: ClewCommand, url: str, client: str, refusal: Refusal = blocked) -> str:
+def starting_line(clew: ClewCommand, url: str, client: str, refusal: Worded = blocked) -> str:
     """A command that a client runs before each prompt: it starts the gateway, and where clew is gone, says so."""
     line = shell_line(*clew, "hook", f"{client}-gateway", platform=sys.platform)
     if sys.platform == "win32":
@@ -113,7 +113,7 @@ class ClientProgram:
     gets: str = "clew's tools and hooks"  # with its plugs
     plug_note: str = ""
     starting: Starting | None = None  # what starts the gateway before it is asked; None: it runs nothing then
-    refusal: Refusal = blocked  # what it is told that must not ask its gateway now, so that its user sees it at once
+    refusal: Worded = blocked  # what it is told that must not ask its gateway now, so that its user sees it at once
 
     def file(self, places: Places) -> Path:
         """The file to change."""
