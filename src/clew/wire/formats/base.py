@@ -59,6 +59,7 @@ class Format:
     """One wire format. What is the same in most of them is written here; the others say what theirs is."""
 
     NAME: ClassVar[str]
+    number: ClassVar[int | None] = None  # what logs on disk have in place of its name, if they have not the name
     LIST: ClassVar[str]  # the key under which a body has its history
     RULES: ClassVar[Sequence[Rule]]  # what its provider refuses
 
@@ -75,6 +76,7 @@ class Format:
     declares_calls: ClassVar[bool] = False  # a history with calls needs tools declared
     names_results: ClassVar[bool] = False  # a result names its tool
     joins_results: ClassVar[bool] = False  # one message has all results
+    signs_first_call: ClassVar[bool] = False  # of calls made together, that one alone
     least_limit: ClassVar[int | None] = None  # tokens of an answer where nobody named any: it wants a number
     warmest: ClassVar[float | None] = None  # the temperature that is too much
     mark: ClassVar[Block | None] = None  # how the end of a cached prefix is marked
@@ -219,6 +221,10 @@ class Format:
     def read_request_below(self, path: str) -> ApiCall | None:
         """The same where a base URL may have a path of its own."""
         return next((ApiCall(self.NAME, act) for known, act in self.paths.items() if path.endswith(known)), None)
+
+    def is_spoken(self, path: str, headers: Container[str]) -> bool:
+        """Whether a client that asks for nothing that is known speaks it."""
+        return False
 
     def counted(self, tokens: int) -> Block:
         """The answer to a request that only counts."""

@@ -40,6 +40,7 @@ class Anthropic(Format):
     """Results are blocks of the user's."""
 
     NAME, LIST, RULES = NAME, LIST, RULES
+    number = 1
     provider = Provider("anthropic", "https://api.anthropic.com", ("ANTHROPIC_API_KEY",), "x-api-key")
     answer, joined = staticmethod(MessagesAnswer), staticmethod(MessagesStream)
     said, events = staticmethod(writing.said), staticmethod(writing.events)
@@ -74,6 +75,9 @@ class Anthropic(Format):
             for r in results
         ]
         return [{"role": "user", "content": blocks}] if blocks else []
+
+    def is_spoken(self, path: str, headers: Container[str]) -> bool:
+        return "anthropic-version" in headers or path.startswith("/v1/messages")
 
     def error(self, status: int, message: str, code: str | None = None) -> Block:
         kind = ERROR_KINDS.get(status, "api_error" if status >= 500 else "invalid_request_error")

@@ -42,6 +42,7 @@ class Gemini(Format):
     """Contents with parts; results must stand by themselves, and name their tools."""
 
     NAME, LIST, RULES = NAME, LIST, RULES
+    number = 3
     provider = Provider(
         NAME, "https://generativelanguage.googleapis.com", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "x-goog-api-key"
     )
@@ -54,7 +55,7 @@ class Gemini(Format):
     plain_schema = staticmethod(tools.lowered)
     parameters = ParameterKeys("maxOutputTokens", "temperature", "topP", "", "stopSequences", "generationConfig")
     usage_keys = ("promptTokenCount", "totalTokenCount")
-    user_first = refuses_empty_text = names_results = joins_results = streams_lists = True
+    user_first = refuses_empty_text = names_results = joins_results = signs_first_call = streams_lists = True
 
     def system(self, text: str) -> Block:
         return {"systemInstruction": {"parts": [{"text": text}]}}
@@ -109,6 +110,9 @@ class Gemini(Format):
 
     def read_request_below(self, path: str) -> ApiCall | None:
         return _call(found) if (found := ACTS.search(path)) else None
+
+    def is_spoken(self, path: str, headers: Container[str]) -> bool:
+        return path.startswith("/v1beta/") or "x-goog-api-key" in headers
 
     def counted(self, tokens: int) -> Block:
         return {"totalTokens": tokens, "promptTokensDetails": [{"modality": "TEXT", "tokenCount": tokens}]}

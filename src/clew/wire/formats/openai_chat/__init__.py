@@ -24,6 +24,7 @@ class OpenAIChat(Format):
 
     end_of_stream = b"data: [DONE]\n\n"
     NAME, LIST, RULES = NAME, LIST, RULES
+    number = 0
     provider = OPENAI
     answer, joined = staticmethod(ChatAnswer), staticmethod(ChatStream)
     said, events = staticmethod(writing.said), staticmethod(writing.events)

@@ -25,6 +25,7 @@ class OpenAIResponses(Format):
     """Items and not messages; its provider keeps what it is sent unless it is told not to."""
 
     NAME, LIST, RULES = NAME, LIST, RULES
+    number = 2
     provider = OPENAI
     answer, joined = staticmethod(ResponsesAnswer), staticmethod(ResponsesStream)
     said, events = staticmethod(writing.said), staticmethod(writing.events)
