@@ -13,10 +13,12 @@ from clew.core.limits import Budget
 from clew.core.view import View
 from clew.engine.engine import Engine, Request, body
 from clew.engine.settings import Settings
+from clew.facts.chapters import Chapter, Written
 from clew.steps import default, repair
 from clew.steps.chapters.by_model import ByModel
 from clew.steps.chapters.model import Model, Prompt, Reply
 from clew.steps.chapters.with_chapters import WithChapters
+from clew.steps.summarize import briefed
 from clew.store import SQLite
 from clew.tokens import counter_for
 from clew.tokens.meter import Meter
@@ -55,15 +57,29 @@ class ByFiles:
 
 async def at_once(case: Case, model: Model) -> str:
     """As much as may stand in for it, from one compaction."""
-    said = view_of(without_frame(case.messages, case.size // 2))
-    meter, tokens = Meter(counter_for(WRITER)), case.size // 3
-    for _ in range(TRIES):  # by code alone first: when a model is asked, the size in tokens is known
-        target = Target.of(bounds(tokens, said.frame, [n.item for n in said.nodes], meter), meter).around(said.frame)
-        have = len(left(await default()(repair(said), target)))
-        if NEAR * case.size <= have <= case.size:
-            break
-        tokens = int(LOWER * tokens * case.size / have)
-    return left(await WithChapters(ByModel(model, seconds=PATIENT), default())(repair(said), target))
+    said = repair(view_of(without_frame(case.messages, case.size // 2)))
+    meter, written = Meter(counter_for(WRITER)), list[Written]()
+
+    def of(tokens: int) -> Target:
+        """Where a view ends that has so many tokens."""
+        sizes = bounds(tokens, said.frame, [n.item for n in said.nodes], meter)
+        return Target.of(sizes, meter).around(said.frame)
+
+    async def fitted(tokens: int, chapters: Sequence[Chapter] = ()) -> tuple[str, int]:
+        """The longest text found in so many characters, and its tokens: a model's has other words than code's."""
+        found = list[tuple[str, int]]()
+        for _ in range(TRIES):
+            text = left(await briefed(default(), chapters=chapters)(said, of(tokens)))
+            found.append((text, tokens))
+            if NEAR * case.size <= len(text) <= case.size:
+                break
+            tokens = int(LOWER * tokens * case.size / len(text))
+        return max(found, key=lambda one: (len(one[0]) <= case.size, len(one[0])))
+
+    by_code, tokens = await fitted(case.size // 3)  # first: when a model is asked, the size in tokens is known
+    await WithChapters(ByModel(model, seconds=PATIENT), default(), told=written.append)(said, of(tokens))
+    chapters = [chapter for one in written for chapter in one.chapters]
+    return (await fitted(tokens, chapters))[0] if chapters else by_code
 
 
 def left(view: View) -> str:

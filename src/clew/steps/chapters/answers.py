@@ -45,7 +45,7 @@ class Lengths(NamedTuple):
         short = self.short or first_lines(self.full, int(SHORT * len(self.full)))
         line = " ".join(self.line.split()) or first_lines(short, 0)
         found = [self.full]
-        for text in (chosen(self.full, MIDDLE), short, line):
+        for text in (chosen(self.full, MIDDLE, short), short, line):
             if text and len(text) < SMALLER * len(found[-1]):
                 found.append(text)
         return tuple(found)

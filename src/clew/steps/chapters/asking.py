@@ -59,7 +59,7 @@ async def written_of(author: Author, want: Wanted, focus: str = "", after: View 
     """What an author writes of all that is wanted."""
     anew = {node.id for one in want.asked for node in one.shown}
     before = [block for at, (block, _) in blocks(want.view).items() if want.view.nodes[at].id not in anew]
-    told = frozenset(line.strip() for block in before for line in block.texts[block.level].splitlines())
+    told = frozenset(line.strip() for block in before for line in block.text.splitlines())
     titles = [block.texts[-1] for block in before]
     known = ReaderKnows(titles, told, want.view.frame, after, want.window, want.sent)
     return await author.write(want.asked, known, focus)

@@ -12,7 +12,7 @@ from clew.steps.lines import amount
 from clew.steps.worklog.fold import ChapterStretch
 
 TITLES = 30  # earlier chapters whose titles a model is shown
-WORDS = 0.45  # of a token: a record is full of names and figures
+WORDS = 0.4  # of a token: a record is full of names and figures
 UNSPACED = "Chinese", "Japanese", "Korean", "Thai"  # of these a token is a character, more or less
 SHORT = 1 / 3  # of the full length
 FIRST_WORDS = 80  # characters by which a model finds a message

@@ -1,7 +1,7 @@
 """The blocks of the log that stand in a view: what each says at which level, and how things stood after the last."""
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from dataclasses import replace as with_
@@ -9,15 +9,17 @@ from heapq import heapify, heappop, heappush
 from itertools import accumulate
 from typing import Any
 
+from clew.core.caches import remembers
 from clew.core.cuts import Stretch
 from clew.core.items import LOG, STANDS, Edit, Item
 from clew.core.pointers import pointer
 from clew.core.view import View
-from clew.steps.worklog.choosing import BASE, SOFT, LogLine, Ranked, Same, Who, ranked
+from clew.steps.worklog.choosing import BASE, SOFT, LogLine, Ranked, Same, Who, ranked, words_of
 from clew.steps.worklog.log import LEADS, SHORTER, SPARE, lengths
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.wording import indented, on_one_line, sentences
 from clew.text.framing import neutral
+from clew.text.words import width
 
 OPENING = "[work log, "  # how a block begins
 TOGETHER = 8  # blocks that become one
@@ -31,9 +33,12 @@ ITS_LINE, ITS_WORDS = 10_000.0, 100.0
 NOT_FOUND = "Not found in the originals: "
 BY_TOOLS = "Named only by tools: "
 ADDED = "Added by code:"
+MATTERS = 3.0  # times what others weigh, for words that are in a model's shorter text, too
 PARAGRAPH = 300  # characters of a line that is more than one thing
 AUTHOR = 80  # characters of the name of a model
 CODE = "code"  # an author like others
+TEXTS_RANKED = 64  # texts of models whose lines are kept in the order of what they tell
+MARK = "\0"  # between two texts
 _MARKS = re.compile(r"[\s\[\];<>]+")
 
 
@@ -55,6 +60,7 @@ class Block:
     findings: tuple[str, ...] = ()  # what code says of each of a model's texts
     lines: tuple[KeptLine, ...] = ()  # of the first text, for when it is told together with others
     stands_for: int = 0  # tokens of originals; 0 where an earlier version wrote it
+    extended: int = 0  # lines of the next longer text that stand instead, those that matter most
 
     @property
     def title(self) -> str:
@@ -72,7 +78,7 @@ class Block:
         """As it is sent; how things stand comes after the last block."""
         by = f", written by {self.name}" if self.author else ""
         head = f"{OPENING}{self.title}{by}; a record, not orders; {pointer(self.recall)}]"
-        text = neutral(self.texts[self.level])
+        text = neutral(self.text)
         if self.author:  # nothing that a model wrote begins where code's own lines do
             text = "\n".join(filter(None, (INDENT + indented(text, INDENT), neutral(self.below))))
         return Item("summary", "user", "\n".join([head, text, *(["", neutral(stands)] if stands else [])]))
@@ -84,26 +90,48 @@ class Block:
         return with_(self, texts=(*self.texts[: at + 1], *self.texts[at:]), findings=(*found[:at], below, *found[at:]))
 
     @property
+    def text(self) -> str:
+        """As much of it as stands."""
+        return _in_order(self._longer()[: self.extended]) if self.extended else self.texts[self.level]
+
+    @property
     def below(self) -> str:
         """What code says of a model's words at this length, or adds to them."""
-        return self.findings[self.level] if self.level < len(self.findings) else ""
+        below = self.findings[self.level] if self.level < len(self.findings) else ""
+        if not self.extended:
+            return below
+        own, told = added(below.splitlines()), self.findings[self.level - 1 : self.level]
+        found = _findings([line for one in told for line in one.splitlines()], self.text)
+        return "\n".join([*([ADDED, *own] if own else ()), *found])
 
     def lower(self) -> "Block | None":
         """The same in fewer words; None if there are none."""
+        if self.extended:
+            return with_(self, extended=0)
         return with_(self, level=self.level + 1) if self.level + 1 < len(self.texts) else None
 
-    def between(self, share: float) -> "Block":
-        """A model's with one more length: such a share of the next longer text, in the lines that tell most."""
-        at, text = self.level, chosen(self.texts[self.level - 1], share)
-        below = "\n".join(_findings(self.findings[at - 1].splitlines(), text)) if self.findings else ""
-        found = (*self.findings[:at], below, *self.findings[at:]) if self.findings else ()
-        return with_(self, texts=(*self.texts[:at], text, *self.texts[at:]), findings=found)
+    def _longer(self) -> Sequence[LogLine]:
+        return _by_worth(f"{self.texts[self.level - 1]}{MARK}{self.texts[self.level]}")
+
+    @property
+    def longest(self) -> "Block":
+        """The same in all its words."""
+        return with_(self, level=0, extended=0)
+
+    def filled(self, tokens: Callable[["Block"], int], most: int) -> "Block":
+        """A model's with as many lines of its next longer text as so many tokens have room for."""
+        if not self.author or not self.level:
+            return self
+        lines = self._longer()
+        many = bisect_left(range(1, len(lines)), True, key=lambda n: tokens(with_(self, extended=n)) > most)
+        more = with_(self, extended=many)
+        return more if len(more.text) > len(self.text) else self
 
     def to_json(self) -> dict[str, Any]:
         """As an edit keeps it."""
         lists = {"texts": list(self.texts), "findings": list(self.findings), "lines": [list(one) for one in self.lines]}
         kept = {part.name: getattr(self, part.name) for part in fields(self)} | lists
-        others = ("lines",) if self.author else ("author", "findings")
+        others = ("lines",) if self.author else ("author", "findings", "extended")
         return {key: value for key, value in kept.items() if key not in others}
 
 
@@ -132,6 +160,19 @@ def shorter(tokens: Callable[[Block], int], log: Mapping[Stretch, Block], most: 
             left += size - sizes[at]
             log[at], sizes[at] = fewer, size
             heappush(dense, (-size / max(1, fewer.stands_for), at))
+    return log
+
+
+def filled(tokens: Callable[[Block], int], log: Mapping[Stretch, Block], most: int) -> dict[Stretch, Block]:
+    """The same with as many lines of longer texts as so many tokens have room for: first for that which has least for
+    what it stands for."""
+    log = dict(log)
+    left = most - sum(map(tokens, log.values()))
+    for at in sorted(log, key=lambda at: tokens(log[at]) / max(1, log[at].stands_for)):
+        if left > 0:
+            room = tokens(log[at]) + left
+            log[at] = log[at].filled(tokens, room)
+            left = room - tokens(log[at])
     return log
 
 
@@ -219,11 +260,26 @@ def _in_its_words(some: Sequence[Block], by_model: Sequence[Block], by_code: Blo
     )
 
 
-def chosen(text: str, share: float) -> str:
-    """The lines of a model's text that tell most, in such a share of it, in its order; sentences of a long line."""
+def chosen(text: str, share: float, short: str = "") -> str:
+    """The lines of a model's text that tell most, in such a share of it, in its order; sentences of a long line. What
+    its own `short` text tells matters most."""
+    return _in_order(_ranked(text, share * width(text), short))
+
+
+@remembers(TEXTS_RANKED)
+def _by_worth(both: str) -> Sequence[LogLine]:
+    """All lines of a model's text, those that matter most first; after a mark its shorter text."""
+    text, _, short = both.partition(MARK)
+    return tuple(_ranked(text, width(text) + BASE * len(text), short))
+
+
+def _ranked(text: str, size: float, short: str) -> Iterator[LogLine]:
     lines = [LogLine("model", line, 1.0, n) for n, line in enumerate(pieces(text)) if line.strip()]
-    found = sorted(ranked(lines, Same(), share * len(text)), key=lambda one: one.line.message)
-    return "\n".join(one.line.text for one in found)
+    return (one.line for one in ranked(lines, Same(dict.fromkeys(words_of(short), MATTERS)), size))
+
+
+def _in_order(lines: Iterable[LogLine]) -> str:
+    return "\n".join(line.text for line in sorted(lines, key=lambda line: line.message))
 
 
 def pieces(text: str) -> Iterator[str]:

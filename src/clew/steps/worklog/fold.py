@@ -2,7 +2,6 @@
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace as with_
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ from clew.core.limits import Size
 from clew.core.view import Swap
 from clew.facts.sheets import voice_of
 from clew.steps.shares import log_share, shortened
-from clew.steps.worklog.blocks import Block, added, shorter
+from clew.steps.worklog.blocks import Block, added, filled, shorter
 from clew.steps.worklog.history import LEAST_BLOCK, History, runs
 from clew.steps.worklog.levels import Blocks, changed, lowered, rows
 from clew.steps.worklog.writing import BlockWriter
@@ -120,7 +119,7 @@ class LogFold:
 
     def _at_length(self, log: Blocks) -> int:
         """Tokens of blocks, each at its greatest length."""
-        return self.history.log_tokens(with_(block, level=0) for block in log.values())
+        return self.history.log_tokens(block.longest for block in log.values())
 
     def _to_tell_anew(self, room: int) -> Iterator[ChapterStretch]:
         """The blocks that lose words by this fold: a model makes one of them better than code can choose of its lines.
@@ -133,7 +132,7 @@ class LogFold:
         if small and self._at_length(history.log) > room:
             spans = [(row[0][0], row[-1][1]) for row in rows(history, history.log, spoken=True) if len(row) > 1]
         for start, stop in spans:
-            some = {at: with_(block, level=0) for at, block in history.log.items() if start <= at[0] < stop}
+            some = {at: block.longest for at, block in history.log.items() if start <= at[0] < stop}
             if (start, stop) in history.anew or not any(block.author for block in some.values()):
                 continue
             some = shorter(self.history.block_tokens, some, history.target.room // 2)
@@ -150,7 +149,7 @@ class LogFold:
         """What stands there, as a model reads it."""
         if block is None:
             return f"{SAYS[voice_of(node.item)]}:\n{node.item.text}"
-        return "\n".join((f"{block.title}:", block.texts[block.level], *added(block.below.splitlines())))
+        return "\n".join((f"{block.title}:", block.text, *added(block.below.splitlines())))
 
     def _wanted(self, extent: int, ratio: float = RATIO) -> int:
         """Tokens for blocks of so many groups."""
@@ -175,8 +174,9 @@ class LogFold:
     def _raised(self, log: Blocks, left: int) -> Blocks:
         """The blocks with more words again, where so many tokens are left over: a length is more than had to go, and a
         large result for which they lost words may be gone."""
-        at_length = {at: with_(block, level=0) for at, block in log.items()}
-        return shorter(self.history.block_tokens, at_length, self.history.log_tokens(log.values()) + left)
+        at_length = {at: block.longest for at, block in log.items()}
+        tokens, most = self.history.block_tokens, self.history.log_tokens(log.values()) + left
+        return filled(tokens, shorter(tokens, at_length, most), most)
 
     def _extent(self) -> int:
         """How many of the oldest groups to fold, by a first guess."""

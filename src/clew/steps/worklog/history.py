@@ -103,7 +103,7 @@ class History:
 
     def block_tokens(self, block: Block) -> int:
         """Tokens of a block without how things stand; it is tried at several lengths beside others."""
-        key = block.title, block.recall, block.texts[block.level], block.below
+        key = block.title, block.recall, block.text, block.below
         if key not in self._counted:
             self._counted[key] = self.meter.item(block.item()).tokens
         return self._counted[key]

@@ -55,7 +55,7 @@ def changed(
         stays = (start, stop) == last and STANDS in evidence
         if (start, stop) == last and anew:
             told: Standing | None = anew
-        elif block.level == was.level and (stays or STANDS not in evidence):
+        elif block.text == was.text and (stays or STANDS not in evidence):
             continue
         else:
             told = history.stood if stays else None

@@ -15,7 +15,7 @@ from clew.facts.chapters import Chapter
 from clew.facts.coverage import ledger, noted
 from clew.steps.lines import omitted, tallies
 from clew.steps.shares import STATE
-from clew.steps.worklog.blocks import Block, shorter, written
+from clew.steps.worklog.blocks import Block, filled, shorter, written
 from clew.steps.worklog.history import History
 from clew.steps.worklog.log import Log
 from clew.steps.worklog.standing import Standing
@@ -59,14 +59,14 @@ class BlockWriter:
         told = {*old, *(at for span in spans for at in range(*span))}
         self.anew = None if carries else history.read(told, max(told) + 1)
         focus = self._about([n for nodes in originals for n in nodes], room)
-        state = self.meter.counter.text(log.stands(int(DENSE * stands))) if carries and told_of else stands
+        dense, state = self._state(log, stands) if carries and told_of else (DENSE, stands)
         most = None if full else max(room, free - state)
         by_models = self._by_models(log, spans, chapters, most, brief)
         taken = self.history.log_tokens(by_models.values())
         more = int(room * self._share(spans, by_models) + ADDED_SHARE * taken)
         room = max(room, min(free - state, taken + more)) if by_models else room
         sizes = room, stands, room + state
-        found, items = self._fitted(log, spans, sizes, focus if carries else None, brief, by_models)
+        found, items = self._fitted(log, spans, sizes, dense, focus if carries else None, brief, by_models)
         helps = [history.helps(span, item) for span, item in zip(spans, items, strict=True)]
         if not all(helps):
             left = [span for span, does in zip(spans, helps, strict=True) if does]
@@ -97,22 +97,15 @@ class BlockWriter:
         if room is None:
             return found
         most = int(room * (1 - self._share(spans, found)))
-        fitting = shorter(self.history.block_tokens, {spans[n]: found[n] for n in found}, most)
-        return self._filled({n: fitting[spans[n]] for n in found}, most)
+        tokens = self.history.block_tokens
+        fitting = filled(tokens, shorter(tokens, {spans[n]: found[n] for n in found}, most), most)
+        return {n: fitting[spans[n]] for n in found}
 
-    def _filled(self, found: dict[int, Block], most: int) -> dict[int, Block]:
-        """The same with as much of the next longer text of each as has room."""
-        sizes = {n: self.history.block_tokens(block) for n, block in found.items()}
-        left = most - sum(sizes.values())
-        for n, block in found.items():
-            if not block.level or left <= 0:
-                continue
-            longer = self.history.block_tokens(with_(block, level=block.level - 1))
-            between = block.between(UNDER * (sizes[n] + left) / longer)
-            more = self.history.block_tokens(between) - sizes[n]
-            if 0 < more <= left:
-                found[n], left = between, left - more
-        return found
+    def _state(self, log: Log, stands: int) -> tuple[float, int]:
+        """The characters that a token has in what says how things stand, and the tokens that it takes of so many."""
+        text = log.stands(int(DENSE * stands))
+        taken = max(1, self.meter.counter.text(text))
+        return min(DENSE, max(1.0, len(text) / taken)), min(taken, stands)
 
     def _share(self, spans: Sequence[Stretch], by_models: Mapping[int, Block]) -> float:
         """How much of what these spans stand for code tells."""
@@ -124,25 +117,26 @@ class BlockWriter:
         log: Log,
         spans: Sequence[Stretch],
         sizes: tuple[int, int, int],
+        dense: float,
         focus: str | None,
         brief: bool,
         by_models: Mapping[int, Block],
     ) -> tuple[list[Block], list[Item]]:
         """Blocks, and items that show them, in so many tokens: those of what is told, of how things stand, and of both
-        together at most. The last says how things stand, if `focus` is a text."""
+        together at most, with so many characters to a token. The last says how things stand, if `focus` is a text."""
         handles, newest = [self.view.short(*span) for span in spans], self.history.is_newest_folded(spans)
         taken_by_models = {n: self.history.block_tokens(block) for n, block in by_models.items()}
         stand_for = [self.history.tokens_of(span) for span in spans]
         room, stands, most = sizes
         fair = room / max(1, sum(stand_for))
         room -= sum(taken_by_models.values())
-        size, state_size = DENSE * max(0, room), DENSE * stands
+        size, state_size = dense * max(0, room), dense * stands
         found, items = list[Block](), list[Item]()
-        limits = [int(BLOCK_SHARE * DENSE * of) - HEAD for of in stand_for]
+        limits = [int(BLOCK_SHARE * dense * of) - HEAD for of in stand_for]
         limits[-1] -= 0 if focus is None else int(state_size)
         for n, taken in taken_by_models.items():
             added = max(ADDED_SHARE * taken, fair * stand_for[n] - taken)
-            limits[n] = 0 if brief else min(limits[n], int(DENSE * added))
+            limits[n] = 0 if brief else min(limits[n], int(dense * added))
         least_taken = 0
         fits = exceeds = 0.0  # the largest size that fits, the smallest that does not
         for _ in range(FITTINGS):
@@ -152,7 +146,7 @@ class BlockWriter:
             by_code = [with_(block, texts=block.texts[-1:]) for block in by_code] if brief else by_code
             made = [by_models.get(n, b) for n, b in enumerate(by_code)]
             made = [b.beside(by_code[n].texts[0]) if n in by_models and told[n] else b for n, b in enumerate(made)]
-            shown = "\n".join(block.texts[block.level] for block in made)
+            shown = "\n".join(block.text for block in made)
             state = "\n".join(filter(None, (log.stands(int(state_size), shown, newest), focus)))
             if focus is None:
                 state = ""
@@ -167,7 +161,7 @@ class BlockWriter:
             if taken <= most:
                 fits = size
             else:
-                exceeds, least = size, min(state_size, DENSE * self.history.rules_size)
+                exceeds, least = size, min(state_size, dense * self.history.rules_size)
                 state_size = max(least, min(state_size, len(state)) * less)
             # By what was told, not by what might have been: a text need not fill its room.
             near = min(size, all_told) if exceeds else size
