@@ -15,7 +15,7 @@ from clew.core.items import LOG, STANDS, Edit, Item
 from clew.core.pointers import pointer
 from clew.core.view import View
 from clew.steps.worklog.choosing import BASE, SOFT, LogLine, Ranked, Same, Who, ranked, words_of
-from clew.steps.worklog.log import LEADS, SHORTER, SPARE, lengths
+from clew.steps.worklog.log import LEADS, SHORTER, SPARE, lengths, rendered
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.wording import indented, on_one_line, sentences
 from clew.text.framing import neutral
@@ -92,7 +92,10 @@ class Block:
     @property
     def text(self) -> str:
         """As much of it as stands."""
-        return _in_order(self._longer()[: self.extended]) if self.extended else self.texts[self.level]
+        if not self.extended:
+            return self.texts[self.level]
+        lines = self._by_worth()[: self.extended]
+        return _in_order(lines) if self.author else rendered(lines)
 
     @property
     def below(self) -> str:
@@ -106,32 +109,42 @@ class Block:
 
     def lower(self) -> "Block | None":
         """The same in fewer words; None if there are none."""
-        if self.extended:
-            return with_(self, extended=0)
-        return with_(self, level=self.level + 1) if self.level + 1 < len(self.texts) else None
-
-    def _longer(self) -> Sequence[LogLine]:
-        return _by_worth(f"{self.texts[self.level - 1]}{MARK}{self.texts[self.level]}")
+        plain = with_(self, extended=0)
+        if len(plain.text) < len(self.text):
+            return plain
+        return with_(plain, level=self.level + 1) if self.level + 1 < len(self.texts) else None
 
     @property
     def longest(self) -> "Block":
         """The same in all its words."""
         return with_(self, level=0, extended=0)
 
-    def filled(self, tokens: Callable[["Block"], int], most: int) -> "Block":
-        """A model's with as many lines of its next longer text as so many tokens have room for."""
-        if not self.author or not self.level:
-            return self
-        lines = self._longer()
-        many = bisect_left(range(1, len(lines)), True, key=lambda n: tokens(with_(self, extended=n)) > most)
-        more = with_(self, extended=many)
-        return more if len(more.text) > len(self.text) else self
+    def within(self, tokens: Callable[["Block"], int], most: int) -> "Block":
+        """The same in as many of its lines as so many tokens have room for, those that matter most; in its fewest words
+        if that is none."""
+        block, fewer = self.longest, None
+        while tokens(block) > most and (fewer := block.lower()):
+            block = fewer
+        lines = block._by_worth() if block.level else ()
+        if many := bisect_left(range(1, len(lines)), True, key=lambda n: tokens(with_(block, extended=n)) > most):
+            more = with_(block, extended=many)
+            return more if len(more.text) > len(block.text) or tokens(block) > most else block
+        return block
+
+    def _by_worth(self) -> Sequence[LogLine]:
+        """The lines of the next longer text, those that matter most first."""
+        if self.author:
+            return _lines_by_worth(f"{self.texts[self.level - 1]}{MARK}{self.texts[self.level]}")
+        lines = list(lines_of(self)) if self.lines else []
+        for line in lines:
+            line.at = self.texts[0].find(line.text)
+        return lines
 
     def to_json(self) -> dict[str, Any]:
         """As an edit keeps it."""
         lists = {"texts": list(self.texts), "findings": list(self.findings), "lines": [list(one) for one in self.lines]}
         kept = {part.name: getattr(self, part.name) for part in fields(self)} | lists
-        others = ("lines",) if self.author else ("author", "findings", "extended")
+        others = {*(("lines",) if self.author else ("author", "findings")), *(() if self.extended else ("extended",))}
         return {key: value for key, value in kept.items() if key not in others}
 
 
@@ -163,16 +176,14 @@ def shorter(tokens: Callable[[Block], int], log: Mapping[Stretch, Block], most: 
     return log
 
 
-def filled(tokens: Callable[[Block], int], log: Mapping[Stretch, Block], most: int) -> dict[Stretch, Block]:
-    """The same with as many lines of longer texts as so many tokens have room for: first for that which has least for
-    what it stands for."""
-    log = dict(log)
-    left = most - sum(map(tokens, log.values()))
-    for at in sorted(log, key=lambda at: tokens(log[at]) / max(1, log[at].stands_for)):
-        if left > 0:
-            room = tokens(log[at]) + left
-            log[at] = log[at].filled(tokens, room)
-            left = room - tokens(log[at])
+def evenly(tokens: Callable[[Block], int], log: Mapping[Stretch, Block], most: int) -> dict[Stretch, Block]:
+    """Blocks in so many tokens, each in as many of its lines as its share has room for: by what it stands for."""
+    log, left = dict(log), most
+    of = {at: max(1, block.stands_for) for at, block in log.items()}
+    others = sum(of.values())
+    for at in sorted(log, key=lambda at: tokens(log[at].longest) / of[at]):  # what one does not need the others have
+        log[at] = log[at].within(tokens, max(0, left * of[at] // others))
+        left, others = left - tokens(log[at]), others - of[at]
     return log
 
 
@@ -267,7 +278,7 @@ def chosen(text: str, share: float, short: str = "") -> str:
 
 
 @remembers(TEXTS_RANKED)
-def _by_worth(both: str) -> Sequence[LogLine]:
+def _lines_by_worth(both: str) -> Sequence[LogLine]:
     """All lines of a model's text, those that matter most first; after a mark its shorter text."""
     text, _, short = both.partition(MARK)
     return tuple(_ranked(text, width(text) + BASE * len(text), short))

@@ -13,7 +13,7 @@ from clew.core.limits import Size
 from clew.core.view import Swap
 from clew.facts.sheets import voice_of
 from clew.steps.shares import log_share, shortened
-from clew.steps.worklog.blocks import Block, added, filled, shorter
+from clew.steps.worklog.blocks import Block, added, evenly, shorter
 from clew.steps.worklog.history import LEAST_BLOCK, History, runs
 from clew.steps.worklog.levels import Blocks, changed, lowered, rows
 from clew.steps.worklog.writing import BlockWriter
@@ -172,11 +172,9 @@ class LogFold:
         return shortened(self.history.target, min(self.most - self.stands - new, had), new)
 
     def _raised(self, log: Blocks, left: int) -> Blocks:
-        """The blocks with more words again, where so many tokens are left over: a length is more than had to go, and a
-        large result for which they lost words may be gone."""
-        at_length = {at: block.longest for at, block in log.items()}
-        tokens, most = self.history.block_tokens, self.history.log_tokens(log.values()) + left
-        return filled(tokens, shorter(tokens, at_length, most), most)
+        """The blocks with more words again, where so many tokens are left over: a large result for which they lost
+        words may be gone."""
+        return evenly(self.history.block_tokens, log, self.history.log_tokens(log.values()) + left)
 
     def _extent(self) -> int:
         """How many of the oldest groups to fold, by a first guess."""

@@ -7,7 +7,7 @@ from clew.clients.voices import typed
 from clew.core.cuts import Stretch
 from clew.core.items import BESIDE, LOG, STANDS
 from clew.core.view import Swap
-from clew.steps.worklog.blocks import TOGETHER, Block, shorter, together
+from clew.steps.worklog.blocks import TOGETHER, Block, evenly, shorter, together
 from clew.steps.worklog.history import LEAST_BLOCK, History, runs
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.writing import DENSE
@@ -18,7 +18,8 @@ Blocks = Mapping[Stretch, Block]  # by where they stand
 def lowered(history: History, log: Blocks, most: int, all_most: int, apart: int = -1) -> dict[Stretch, Block]:
     """The blocks in fewer words, then neighbours as one, until they are within so many tokens; the one at `apart`
     stays by itself."""
-    log = shorter(history.block_tokens, log, most)
+    fewer = evenly if history.target.budget.is_small else shorter
+    log = fewer(history.block_tokens, log, most)
     sizes = {at: history.block_tokens(block) for at, block in log.items()}
     while (whole := sum(sizes.values())) > most and (run := _neighbours(history, log, apart, whole > all_most)):
         start, stop = run[0][0], run[-1][1]
@@ -27,7 +28,7 @@ def lowered(history: History, log: Blocks, most: int, all_most: int, apart: int 
             break
         for at in run:
             del log[at], sizes[at]
-        log = shorter(history.block_tokens, {**log, (start, stop): one}, most)
+        log = fewer(history.block_tokens, {**log, (start, stop): one}, most)
         sizes = {at: history.block_tokens(block) for at, block in log.items()}
     return log
 
@@ -37,7 +38,7 @@ def changed(
 ) -> list[Swap]:
     """The swaps of blocks whose level or place changed; the last of all says how things stand."""
     last = max([*log, *made], default=(-1, -1))
-    swaps = []
+    grows, swaps = history.target.budget.is_small, []  # elsewhere its prefix is in a cache
     for (start, stop), block in log.items():
         was, evidence = history.old[start]
         if stop - start > 1:
@@ -64,9 +65,8 @@ def changed(
             beside = sorted(told.sources())
             kept |= {STANDS: told.to_json()} | ({BESIDE: beside} if beside else {})
         item = block.item(told.told(int(DENSE * stands), newest=history.is_newest_folded([])) if told else "")
-        if (told and told is anew) or history.meter.item(item).tokens < history.meter.node(
-            history.view.nodes[start]
-        ).tokens:
+        now = history.meter.node(history.view.nodes[start]).tokens
+        if grows or (told and told is anew) or history.meter.item(item).tokens < now:
             swaps.append(Swap(start, stop, [item], {**kept, LOG: block.to_json()}))
     return swaps
 

@@ -15,7 +15,7 @@ from clew.facts.chapters import Chapter
 from clew.facts.coverage import ledger, noted
 from clew.steps.lines import omitted, tallies
 from clew.steps.shares import STATE
-from clew.steps.worklog.blocks import Block, filled, shorter, written
+from clew.steps.worklog.blocks import Block, evenly, written
 from clew.steps.worklog.history import History
 from clew.steps.worklog.log import Log
 from clew.steps.worklog.standing import Standing
@@ -98,7 +98,7 @@ class BlockWriter:
             return found
         most = int(room * (1 - self._share(spans, found)))
         tokens = self.history.block_tokens
-        fitting = filled(tokens, shorter(tokens, {spans[n]: found[n] for n in found}, most), most)
+        fitting = evenly(tokens, {spans[n]: found[n] for n in found}, most)
         return {n: fitting[spans[n]] for n in found}
 
     def _state(self, log: Log, stands: int) -> tuple[float, int]:
