@@ -12,7 +12,7 @@ from clew.errors import ModelError
 from clew.steps.chapters.model import Prompt
 from clew.wire import encode
 from clew.wire.formats import anthropic, named, openai_chat, openai_responses
-from clew.wire.formats.base import Question
+from clew.wire.formats.base import ModelQuestion
 
 RequestBody = dict[str, Any]
 RequestLike = Mapping[str, Any]
@@ -38,7 +38,7 @@ def asking(prompt: Prompt, format: str, model: str, like: RequestLike | None = N
     live = None if prompt.after is None else _live(prompt.after, format, model)
     # After a request, instructions go with the question, for the system prompt stays as it is.
     text = f"{prompt.system}\n\n{prompt.text}" if live is not None and prompt.system else prompt.text
-    body = named(format).question(Question(text, prompt.max_tokens, model, prompt.system, live, like or {}))
+    body = named(format).question(ModelQuestion(text, prompt.max_tokens, model, prompt.system, live, like or {}))
     return {**body, "model": model}
 
 

@@ -55,7 +55,7 @@ class CallResult(NamedTuple):
     failed: bool = False
 
 
-class Question(NamedTuple):
+class ModelQuestion(NamedTuple):
     """What a model is asked, by itself or after a request."""
 
     text: str
@@ -223,7 +223,7 @@ class Format:
         """What a user typed, as a message."""
         return {"role": "user", "content": text}
 
-    def question(self, asked: Question) -> Block:
+    def question(self, asked: ModelQuestion) -> Block:
         """The body that asks it; `after` is the body's to change."""
         raise ModelError(f"nobody is asked in the format {self.NAME}", "refused")
 

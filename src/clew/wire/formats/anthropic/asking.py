@@ -4,11 +4,11 @@ from typing import Any
 
 from clew import catalog
 from clew.errors import ModelError
-from clew.wire.formats.base import Question
+from clew.wire.formats.base import ModelQuestion
 from clew.wire.formats.plain import Block
 
 
-def question(asked: Question) -> Block:
+def question(asked: ModelQuestion) -> Block:
     """The body that asks it."""
     limit = asked.limit
     body = asked.after

@@ -13,9 +13,9 @@ from clew.wire.formats.base import (
     ApiCall,
     CallResult,
     Format,
+    ModelQuestion,
     ParameterKeys,
     Provider,
-    Question,
     is_seen,
     with_wire,
 )
@@ -110,7 +110,7 @@ class Gemini(Format):
     def begun(self, text: str) -> Block:
         return {"role": "model", "parts": [{"text": text}]}
 
-    def question(self, asked: Question) -> Block:
+    def question(self, asked: ModelQuestion) -> Block:
         body = asked.after or {LIST: [], **(self.system(asked.system) if asked.system else {})}
         key = "generation_config" if "generation_config" in body else "generationConfig"
         config = body.get(key) or {}

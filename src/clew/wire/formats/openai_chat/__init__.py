@@ -4,7 +4,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any, ClassVar
 
 from clew.core.items import Frame
-from clew.wire.formats.base import ApiAct, ApiCall, CallResult, Format, ParameterKeys, Provider, Question
+from clew.wire.formats.base import ApiAct, ApiCall, CallResult, Format, ModelQuestion, ParameterKeys, Provider
 from clew.wire.formats.media import Media
 from clew.wire.formats.openai_chat import codec, media, tools, writing
 from clew.wire.formats.openai_chat.answers import ChatAnswer
@@ -38,7 +38,7 @@ class OpenAIChat(Format):
     counted_answer = ("max_completion_tokens", "max_tokens")
     says_system = keeps_marks = True
 
-    def question(self, asked: Question) -> Block:
+    def question(self, asked: ModelQuestion) -> Block:
         body = asked.after or {LIST: [{"role": "system", "content": asked.system}] if asked.system else []}
         newest, older = self.parameters.limit, "max_tokens"
         limit = next((key for key in (*(asked.after or ()), *asked.like) if key in (newest, older)), newest)

@@ -10,8 +10,8 @@ from clew.wire.formats.base import (
     ApiCall,
     CallResult,
     Format,
+    ModelQuestion,
     ParameterKeys,
-    Question,
     is_seen,
     texts,
     with_wire,
@@ -54,7 +54,7 @@ class OpenAIResponses(Format):
     says_system = True
     fixed: ClassVar[Mapping[str, Any]] = {"store": False}  # no other format has it kept unasked
 
-    def question(self, asked: Question) -> Block:
+    def question(self, asked: ModelQuestion) -> Block:
         first = [{"role": "system", "content": asked.system}] if asked.system else []
         body = asked.after or {LIST: first, "store": False}
         if body.get("conversation"):
