@@ -1,7 +1,7 @@
 """One form for what every provider reports."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
@@ -88,7 +88,7 @@ async def reported(said: dict[str, Any], format: str, times: float, streamed: bo
     """What a client is told by a gateway."""
     data = json.dumps(said).encode()
 
-    async def chunks() -> AsyncIterator[bytes]:
+    async def chunks() -> AsyncGenerator[bytes, None]:
         yield b"data: " + data[:9]
         yield data[9:] + b"\n\n"
 
