@@ -2,6 +2,7 @@
 
 import copy
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from clew.core.view import View
 from clew.recognition.agents import same_agent
 from clew.recognition.client_edits import Change, contradicts, is_edit, is_mostly_kept
 from clew.recognition.proof import Past, taken
-from clew.recognition.sameness import alike, likeness
+from clew.recognition.sameness import alike, likeness, without_trailing
 from clew.recognition.shortening import is_shortened
 from clew.store.records import Origin
 from clew.store.sql import SQLStore
@@ -40,6 +41,32 @@ def test_an_id_alone_proves_nothing() -> None:
     assert alike(call("call_1", path="a"), call("other", path="a"))
     assert not alike(call("c", n=1), call("c", n=True))
     assert not alike(call("c", n=1), call("c", n=1.0))
+
+
+def test_words_of_another_speaker_are_other_words() -> None:
+    assert alike(text("Yes."), text("Yes."))
+    assert not alike(text("Yes."), text("Yes.", "assistant"))
+    assert not alike(text("Yes."), text("Yes.", "system"))
+
+
+def test_results_of_the_same_words_differ_by_what_is_beside_them() -> None:
+    """A picture, and whether the call failed, as each format says it."""
+
+    def read(**beside: Any) -> Item:
+        return replace(result("c", "see"), wire={"content": "see", **beside})
+
+    shown = {"type": "base64", "data": "iVBOR"}
+    for beside in ({"is_error": True}, {"status": "error"}, {"content": [{"type": "image", "source": shown}]}):
+        assert alike(read(**beside), read(**beside))
+        assert not alike(read(), read(**beside)), beside
+    assert alike(read(), read(is_error=False, status="success"))
+
+
+def test_a_note_is_new_each_time_only_where_the_log_ends_with_it() -> None:
+    note, said = text("The date has changed.", "system"), text("Read it.")
+    now = [said, text("Ok.", "assistant"), text("Go on."), note]
+    assert without_trailing([Match(0, 0), Match(1, 3)], now, said=2) == [Match(0, 0)]
+    assert without_trailing([Match(0, 0), Match(1, 3)], now, said=4) == [Match(0, 0), Match(1, 3)]
 
 
 def test_a_result_is_the_same_only_if_its_call_is() -> None:
