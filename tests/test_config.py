@@ -273,6 +273,7 @@ def test_a_project_sets_budgets_models_and_stricter_secrets_and_nothing_else() -
         "scope": "no",
         "secrets": "stricter",
         "preset": "yes",
+        "formats": "no",
         "compaction": "no",
         "compaction_method": "yes",
         "expand": "yes",
