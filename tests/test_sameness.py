@@ -10,11 +10,11 @@ import pytest
 import clew
 from clew import Budget, Engine, Request
 from clew.core.align import Match, Patch
-from clew.core.items import Frame, Item
+from clew.core.items import Digests, Frame, Item
 from clew.core.view import View
 from clew.recognition.agents import same_agent
 from clew.recognition.client_edits import Change, contradicts, is_edit, is_mostly_kept
-from clew.recognition.proof import Past, taken
+from clew.recognition.proof import Past, log_line, logged, taken
 from clew.recognition.sameness import alike, likeness, without_trailing
 from clew.recognition.shortening import is_shortened
 from clew.store.records import Origin
@@ -325,6 +325,17 @@ async def test_a_summary_that_an_answer_quotes_proves_nothing(store: SQLStore) -
         *work(1, "On."),
     ]
     assert await origin(store, (await engine.prepare(Request(request(on)))).branch) == ("compaction", main.branch)
+
+
+def test_of_two_lines_in_a_summary_the_last_one_says_what_it_sums_up() -> None:
+    """What it quotes stands above its own."""
+    digests = Digests(b"a secret", "default")
+    quoted, own = Past("0" * 16, 3), Past("1" * 16, 9)
+    said = f"They said:\n{log_line(digests, quoted)}\nAll of it is done.\n{log_line(digests, own)}"
+    assert logged(digests, said) == own
+    forged = log_line(Digests(b"another", "default"), quoted)
+    assert logged(digests, f"{said}\n{forged}") == own
+    assert logged(digests, forged) is None
 
 
 async def test_an_answer_that_two_got_is_no_proof_and_none_that_is_short(store: SQLStore) -> None:
