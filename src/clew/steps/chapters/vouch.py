@@ -233,7 +233,9 @@ class Vouching:
             return False  # about something that only tools named
         denied = bool(_NOT.search(claim)) or bool(_REFUSES.search(claim))
         least = min(len(said), max(2, round(SHARED * len(said))))
-        for words, denies, pasted, is_answer in self._sentences:
+        own = _noes(claim)  # who agreed to roll back said "back"
+        for words, noes, pasted, is_answer in self._sentences:
+            denies = bool(noes if denied else noes - own)
             fits = denied == denies and not pasted if permission else denied <= denies
             if fits and is_answer >= answers and len(said & words) >= least:
                 return True
@@ -325,12 +327,12 @@ class Vouching:
         return found
 
     @cached_property
-    def _sentences(self) -> list[tuple[set[str], bool, bool, bool]]:
-        """The words of sentences that the user typed, one and two in a row; whether they deny, are pasted, answer.
+    def _sentences(self) -> list[tuple[set[str], set[str], bool, bool]]:
+        """The words of sentences that the user typed, one and two in a row; their noes; if pasted, an answer.
 
         A short answer has the words of what it answers.
         """
-        found, asked, done = [], "", ""
+        found, asked, done = list[tuple[set[str], set[str], bool, bool]](), "", ""
         for item in self._items:
             if item.role == "assistant" and item.kind == "text":
                 asked = item.text[-QUESTION:]
@@ -339,14 +341,16 @@ class Vouching:
             for part, pasted in _typed(item):
                 pieces = [piece for piece in _SENTENCE.split(_looks(part)) if piece and piece.strip()]
                 if not pasted and len(part) <= SHORT_ANSWER and _ASSENT.match(part) and not _NOT.search(part):
-                    found.append((stems(f"{asked} {part}"), False, False, True))
+                    found.append((stems(f"{asked} {part}"), set(), False, True))
                 elif not pasted and len(part) <= 4 * SHORT_ANSWER and _DENIES.search(part):
-                    found.append((stems(f"{asked} {done} {part}"), True, False, True))
+                    found.append(
+                        (stems(f"{asked} {done} {part}"), {"", *_noes(part)}, False, True)
+                    )  # "" is in no claim
                 done = ""
                 for n, piece in enumerate(pieces):
                     both = f"{piece} {pieces[n + 1]}" if n + 1 < len(pieces) else piece
-                    found.append((stems(piece), bool(_DENIES.search(piece)), pasted, False))
-                    found.append((stems(both), bool(_DENIES.search(both)), pasted, False))
+                    found.append((stems(piece), _noes(piece), pasted, False))
+                    found.append((stems(both), _noes(both), pasted, False))
         return found
 
     @cached_property
@@ -372,6 +376,11 @@ class Vouching:
     @cached_property
     def _tools_text(self) -> str:
         return _spaced("\n".join(self._texts[n] for n in sorted(self._results)))
+
+
+def _noes(text: str) -> set[str]:
+    """The words of a text that say no, or may be told as one."""
+    return {word.lower() for word in _DENIES.findall(text)}
 
 
 def _speaks_for_user(text: str) -> bool:
