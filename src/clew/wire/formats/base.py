@@ -5,7 +5,7 @@ from dataclasses import replace as with_
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from clew.core.items import Frame, Item
-from clew.errors import BadRequest
+from clew.errors import BadRequest, ModelError
 from clew.wire.formats.media import Media
 from clew.wire.formats.plain import Block
 from clew.wire.formats.tools import Choice, ToolDeclaration
@@ -53,6 +53,17 @@ class CallResult(NamedTuple):
     name: str
     text: str
     failed: bool = False
+
+
+class ModelQuestion(NamedTuple):
+    """What a model is asked, by itself or after a request."""
+
+    text: str
+    limit: int  # tokens of the answer
+    model: str
+    system: str = ""
+    after: Block | None = None
+    like: Mapping[str, Any] = {}  # a request that names parameters as its server knows them
 
 
 class Format:
@@ -211,6 +222,10 @@ class Format:
     def asked(self, text: str) -> Block:
         """What a user typed, as a message."""
         return {"role": "user", "content": text}
+
+    def question(self, asked: ModelQuestion) -> Block:
+        """The body that asks it; `after` is the body's to change."""
+        raise ModelError(f"nobody is asked in the format {self.NAME}", "refused")
 
     # What a server says.
 

@@ -4,7 +4,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any, ClassVar
 
 from clew.core.items import Item
-from clew.wire.formats.anthropic import codec, media, tools, writing
+from clew.wire.formats.anthropic import asking, codec, media, tools, writing
 from clew.wire.formats.anthropic.answers import MessagesAnswer
 from clew.wire.formats.anthropic.codec import LIST, NAME
 from clew.wire.formats.anthropic.joining import MessagesStream
@@ -44,6 +44,7 @@ class Anthropic(Format):
     provider = Provider("anthropic", "https://api.anthropic.com", ("ANTHROPIC_API_KEY",), "x-api-key")
     answer, joined = staticmethod(MessagesAnswer), staticmethod(MessagesStream)
     said, events = staticmethod(writing.said), staticmethod(writing.events)
+    question = staticmethod(asking.question)
     split, join = staticmethod(codec.split), staticmethod(codec.join)
     read, write = staticmethod(codec.read), staticmethod(codec.write)
     read_choice, write_tools = staticmethod(tools.read_choice), staticmethod(tools.write_tools)

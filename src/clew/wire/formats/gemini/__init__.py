@@ -8,7 +8,17 @@ from urllib.parse import unquote
 
 from clew.core import rawjson
 from clew.core.items import Item
-from clew.wire.formats.base import ApiAct, ApiCall, CallResult, Format, ParameterKeys, Provider, is_seen, with_wire
+from clew.wire.formats.base import (
+    ApiAct,
+    ApiCall,
+    CallResult,
+    Format,
+    ModelQuestion,
+    ParameterKeys,
+    Provider,
+    is_seen,
+    with_wire,
+)
 from clew.wire.formats.gemini import codec, media, tools, writing
 from clew.wire.formats.gemini.answers import GeminiAnswer
 from clew.wire.formats.gemini.calls import without
@@ -99,6 +109,16 @@ class Gemini(Format):
 
     def begun(self, text: str) -> Block:
         return {"role": "model", "parts": [{"text": text}]}
+
+    def question(self, asked: ModelQuestion) -> Block:
+        body = asked.after or {LIST: [], **(self.system(asked.system) if asked.system else {})}
+        key = "generation_config" if "generation_config" in body else "generationConfig"
+        config = body.get(key) or {}
+        thinking = config.get("thinkingConfig") or config.get("thinking_config") or {}
+        budget = thinking.get("thinkingBudget", thinking.get("thinking_budget")) or 0
+        most = "max_output_tokens" if "max_output_tokens" in config else "maxOutputTokens"
+        limited = {**config, most: asked.limit + max(0, budget)}
+        return {**body, key: limited, LIST: [*body[LIST], self.asked(asked.text)]}
 
     def asked(self, text: str) -> Block:
         return {"role": "user", "parts": [{"text": text}]}
