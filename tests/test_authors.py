@@ -153,7 +153,7 @@ async def test_instructions_focus_language_and_earlier_chapters_are_in_the_promp
     author = write(model, instructions="Mention every port.")
     await author.write([asked()], ReaderKnows(titles=["The export was planned."]), focus="the cache")
     (prompt,) = model.prompts
-    for words in ("Mention every port.", "at most 180 words", "at most 60 words", "the cache", "Write in English."):
+    for words in ("Mention every port.", "at most 160 words", "at most 53 words", "the cache", "Write in English."):
         assert words in prompt.system
     assert "do not repeat that:\n- The export was planned." in prompt.system
     assert prompt.max_tokens == 1_200
@@ -163,7 +163,7 @@ async def test_a_prompt_of_ones_own_and_an_answer_in_any_form() -> None:
     told = "The export was slow.\nAn LRU cache of 512 entries in src/rates.py mended it.\nThe billing tables stay."
     model = ScriptedModel([told])
     written = await write(model, prompt="Notes in {language}, {full}. {as is}").write([asked()])
-    assert model.prompts[0].system == "Notes in English, 180 words. {as is}"
+    assert model.prompts[0].system == "Notes in English, 160 words. {as is}"
     assert written.chapters[0].texts[0] == told
 
 
@@ -317,7 +317,7 @@ async def test_several_parts_are_one_question_and_one_answer(follows: bool) -> N
     written = await write(model).write(parts, known)
     (prompt,) = model.prompts
     assert bool(prompt.after) is follows
-    sizes = "part 1 in full at most 45 words, in short 15 words; part 2 in full at most 45"
+    sizes = "part 1 in full at most 40 words, in short 13 words; part 2 in full at most 40"
     assert sizes in prompt.system + prompt.text
     assert [chapter.ids for chapter in written.chapters] == [tuple(n.id for n in part.nodes) for part in parts]
     assert all(chapter.texts[0].startswith("The person asked") for chapter in written.chapters)

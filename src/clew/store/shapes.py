@@ -115,6 +115,7 @@ _BLOCK = shaped(
         "findings": strings,
         "lines": list_of(row(float, str, int, str, str)),
         "stands_for": count,
+        "extended": count,
     },
     closed=True,
 )

@@ -65,8 +65,9 @@ def changed(
             beside = sorted(told.sources())
             kept |= {STANDS: told.to_json()} | ({BESIDE: beside} if beside else {})
         item = block.item(told.told(int(DENSE * stands), newest=history.is_newest_folded([])) if told else "")
-        now = history.meter.node(history.view.nodes[start]).tokens
-        if grows or (told and told is anew) or history.meter.item(item).tokens < now:
+        now = history.view.nodes[start]
+        is_less = history.meter.item(item).tokens < history.meter.node(now).tokens
+        if is_less or (told and told is anew) or (grows and item.text != now.item.text):
             swaps.append(Swap(start, stop, [item], {**kept, LOG: block.to_json()}))
     return swaps
 
