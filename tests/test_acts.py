@@ -19,12 +19,12 @@ from textual.widgets import OptionList
 import clew
 from chatting import chatting, places
 from clew import Budget, Engine, Request, Sessions, SQLite
-from clew.agent.control import ContextController
 from clew.chat.choosing import Choosing
 from clew.chat.reading import ReadingScreen
 from clew.chat.transcript import TranscriptView
 from clew.config import assembled
 from clew.config import engine as config_engine
+from clew.control import ContextController
 from clew.core.view import View
 from clew.engine.settings import Settings
 from clew.errors import ClewError
@@ -610,7 +610,7 @@ LOOKS: dict[str, tuple[Callable[[str], object], dict[str, Face]]] = {
 }
 
 
-FACES = {"command": "cli", "page": "page", "chat": "chat", "agent": "agent/control", "mcp": "mcp"}
+FACES = {"command": "cli", "page": "page", "chat": "chat", "agent": "control", "mcp": "mcp"}
 # Who has them tried by tests of their own, below and above.
 APART = {
     "pin": {*FACES},

@@ -7,8 +7,8 @@ import pytest
 
 from clew import Budget, Engine, Request, Sessions, body
 from clew.agent import Agent, Answered
-from clew.agent.control import ContextController
 from clew.agent.tools import Permissions, Toolbox
+from clew.control import ContextController
 from clew.core.items import Item, Node
 from clew.core.view import View
 from clew.engine import pins

@@ -130,7 +130,7 @@ async def show(
         return
     from rich.console import Console
 
-    from clew.agent.control.pointers import as_read
+    from clew.control.pointers import as_read
     from clew.screens.window import ShownWindow, window
 
     async with conversation(name, scope, store) as one:

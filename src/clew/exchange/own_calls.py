@@ -6,7 +6,6 @@ from itertools import accumulate
 from typing import Any
 
 from clew import wire
-from clew.agent.results import Outcome
 from clew.core.items import Frame, Item
 from clew.errors import BadRequest
 from clew.exchange.asides import AnswerAside, Asides, WovenHistory, leads, marks
@@ -15,6 +14,7 @@ from clew.llm.streaming import Spoken, ToolCall
 from clew.recognition.agents import same_instructions
 from clew.wire.formats import named
 from clew.wire.formats.base import CallResult
+from clew.wire.formats.tools import Outcome
 
 FREE_CALL = "custom_tool_call"  # of Responses: a call with any text, whose result is of a type of its own
 CANDIDATES = 4  # conversations that began alike, in which asides are looked for

@@ -7,8 +7,8 @@ from time import perf_counter
 import aiohttp
 
 from clew import wire
-from clew.agent.control import ContextController
 from clew.catalog.stated import served
+from clew.control import ContextController
 from clew.core import rawjson
 from clew.core.items import Frame, Item, Scope
 from clew.engine.engine import Engine

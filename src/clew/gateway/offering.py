@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from clew.agent.control import ContextController
 from clew.clients.known import AGENTS, PROMPTS
+from clew.control import ContextController
 from clew.core import rawjson
 from clew.errors import ClewError
 from clew.exchange.offering import are_offerable

@@ -6,12 +6,12 @@ from typing import Any
 
 from clew import wire
 from clew.adapters.restoring import restored
-from clew.agent.control import ContextController
-from clew.agent.control.controller import TOOL_CHARACTERS, framed
 from clew.catalog import Model
 from clew.clients.known import name_in
 from clew.config import Config, engine
 from clew.config.places import here
+from clew.control import ContextController
+from clew.control.controller import TOOL_CHARACTERS, framed
 from clew.core.bridge import Lock, cross
 from clew.core.caches import Recent
 from clew.core.items import Scope

@@ -13,8 +13,8 @@ from uuid import uuid4
 from clew import wire
 from clew.adapters.wrapping.clients import errors_of, passable, relayed_client
 from clew.adapters.wrapping.lines import Blocking, WrappedPathLine
-from clew.agent.control import ContextController
 from clew.catalog.stated import served
+from clew.control import ContextController
 from clew.core import rawjson
 from clew.core.bridge import cross
 from clew.core.items import Node, Scope
