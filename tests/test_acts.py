@@ -19,12 +19,12 @@ from textual.widgets import OptionList
 import clew
 from chatting import chatting, places
 from clew import Budget, Engine, Request, Sessions, SQLite
-from clew.agent.control import ContextController
 from clew.chat.choosing import Choosing
 from clew.chat.reading import ReadingScreen
 from clew.chat.transcript import TranscriptView
 from clew.config import assembled
 from clew.config import engine as config_engine
+from clew.control import ContextController
 from clew.core.view import View
 from clew.engine.settings import Settings
 from clew.errors import ClewError
@@ -155,6 +155,35 @@ def test_an_id_means_the_same_conversation_in_every_command(tmp_path: Path, made
     )
     first = json.loads(clew("show", f"{names[-1]}.1", "--json").stdout)
     assert first["session"] == f"{name}.1"
+
+
+NAMING: dict[str, tuple[str, ...]] = dict.fromkeys((*LOOKING, "undo", "archive", "chapters", "export"), ())
+NAMING |= {"fork": ("again",), "tag": ("a",), "method": ("llm",), "pin": ("0" * 10,)}
+NO_NAMES = {
+    "nobody": "no conversation or session matches 'nobody': clew sessions lists them; or try another scope",
+    "named.9": "named has 5 sessions; there is no 9",
+    "": "the name is empty: clew sessions lists the conversations that there are",  # of a variable that is not set
+}
+
+
+@pytest.mark.parametrize("name", NO_NAMES)
+def test_a_name_that_means_nothing_is_refused_with_the_same_words_by_every_command(
+    tmp_path: Path, made: Path, name: str
+) -> None:
+    clew = machine(tmp_path, made)
+    before = asyncio.run(state(clew.store))
+    told = {command: clew(command, name, *more) for command, more in NAMING.items()}
+    assert {command: (done.exit_code, done.stdout) for command, done in told.items()} == dict.fromkeys(NAMING, (1, ""))
+    assert {done.stderr for done in told.values()} == {f"clew: {NO_NAMES[name]}\n"}
+    assert asyncio.run(state(clew.store)) == before
+
+
+def test_an_empty_name_purges_nothing(tmp_path: Path) -> None:
+    """Not even the only conversation there is, which every beginning fits."""
+    clew = Shell(tmp_path)
+    clew.talked([{"role": "user", "content": "Hello"}], 1_000)
+    assert NO_NAMES[""] in clew("purge", "", "--yes").stderr
+    assert clew("show", "talk").exit_code == 0
 
 
 def test_what_acts_on_the_whole_refuses_a_session_that_has_ended(tmp_path: Path, made: Path) -> None:
@@ -581,7 +610,7 @@ LOOKS: dict[str, tuple[Callable[[str], object], dict[str, Face]]] = {
 }
 
 
-FACES = {"command": "cli", "page": "page", "chat": "chat", "agent": "agent/control", "mcp": "mcp"}
+FACES = {"command": "cli", "page": "page", "chat": "chat", "agent": "control", "mcp": "mcp"}
 # Who has them tried by tests of their own, below and above.
 APART = {
     "pin": {*FACES},

@@ -11,8 +11,8 @@ import pytest
 
 from clew import Budget, Engine, Sessions, SQLite
 from clew.agent import Agent, AgentEvent, Answered, Compacted, Ran, Retrying, Running
-from clew.agent.control import ContextController
 from clew.agent.tools import Permissions, Plan, Tool, Toolbox
+from clew.control import ContextController
 from clew.errors import ModelError, NotFound
 from clew.llm.streaming import Speaker, Text, speaker
 from clew.store.protocol import Store

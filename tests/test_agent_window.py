@@ -9,8 +9,8 @@ import pytest
 from chatting import chatting, report
 from clew import Engine, Request, SQLite
 from clew.agent import Agent, AgentEvent, Answered
-from clew.agent.control import ContextController
 from clew.agent.tools import Permissions, Toolbox
+from clew.control import ContextController
 from clew.core.items import Frame
 from clew.engine.settings import Settings
 from clew.engine.windows import PROBED

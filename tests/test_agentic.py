@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from clew import Budget, Engine, Request, Sessions, SQLite, body
-from clew.agent.control import ContextController
+from clew.control import ContextController
 from clew.engine.append import Addition
 from clew.engine.settings import Settings
 from clew.errors import BadRequest, Busy

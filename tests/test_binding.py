@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from amounts import cases
 from clew import Budget, Engine, Request, SQLite, body, compress
-from clew.agent.control import ContextController
+from clew.control import ContextController
 from clew.core.view import View
 from clew.engine.settings import Settings
 from clew.errors import NotFound, OverBudget

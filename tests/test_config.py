@@ -273,6 +273,7 @@ def test_a_project_sets_budgets_models_and_stricter_secrets_and_nothing_else() -
         "scope": "no",
         "secrets": "stricter",
         "preset": "yes",
+        "formats": "no",
         "compaction": "no",
         "compaction_method": "yes",
         "expand": "yes",
@@ -710,6 +711,8 @@ def test_the_page_has_the_rules_that_say_when_a_history_is_compacted() -> None:
         for number, rule in enumerate(RULES, 1)
     ]
     assert "\n".join(rows) in page
+    pays = next(number for number, rule in enumerate(RULES, 1) if rule.why == "would not pay")
+    assert re.findall(r"\(rule (\d+)\)", page) == [str(pays)]
     assert [rule.why for rule in RULES] == list(get_args(Why))
 
 

@@ -325,6 +325,8 @@ def test_a_page_may_be_named_with_its_port() -> None:
         refused = told(served, "GET", "/v1/models", "host: localhost", "origin: http://localhost:3001")
         assert b"gateway.hosts" in refused
         assert b"localhost:3001" in refused
+        both = ("origin: http://localhost:3000", "origin: http://localhost:3001")
+        assert told(served, "GET", "/v1/models", "host: localhost", *both).startswith(b"HTTP/1.1 403")
         assert len(upstream.heard) == 2
 
 

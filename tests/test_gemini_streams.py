@@ -9,7 +9,7 @@ import pytest
 
 from asking import SCHEMA
 from clew.adapters.wrapping.lines import relayed
-from clew.agent.control import ContextController
+from clew.control import ContextController
 from clew.core import rawjson
 from clew.core.items import Digests
 from clew.exchange.answers import AnswerReader

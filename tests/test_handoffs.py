@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from clew import Budget, Engine, Request, SQLite
-from clew.agent.control import ContextController
+from clew.control import ContextController
 from clew.core.view import View
 from clew.steps.handoff import BEGUN
 from clew.tokens.target import Target

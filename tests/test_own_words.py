@@ -17,7 +17,7 @@ import clew
 from amounts import combined
 from asking import request
 from clew import Budget, Engine, Request, SQLite
-from clew.agent.control import ContextController
+from clew.control import ContextController
 from clew.testing import Answer, Call, StrictProvider
 from clients import Body, called, create, engine, plain_of, results, said, user
 from owning import IDS, LINE, SHARED, Ids, Speaker, converse, keep_step, strangers

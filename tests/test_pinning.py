@@ -7,8 +7,8 @@ import pytest
 
 from clew import Budget, Engine, Request, Sessions, body
 from clew.agent import Agent, Answered
-from clew.agent.control import ContextController
 from clew.agent.tools import Permissions, Toolbox
+from clew.control import ContextController
 from clew.core.items import Item, Node
 from clew.core.view import View
 from clew.engine import pins
@@ -144,6 +144,24 @@ async def test_what_is_quoted_nowhere_in_view_any_more_is_to_be_quoted_again() -
     assert pins.hidden(view, Trace("a branch", pinned=frozenset({"what the client dropped"}))) == []
 
 
+def test_what_stands_behind_a_stand_in_that_is_folded_itself_is_to_be_quoted() -> None:
+    whole = view_of({"model": "gpt-4o", "messages": OPENING})
+    once = whole.replace(0, 1, Item("summary", "user", "A greeting."), by="test")
+    twice = once.replace(0, 2, Item("summary", "user", "Two greetings."), by="test")
+    pinned = frozenset({whole.nodes[0].id})
+    assert pins.hidden(twice, Trace("a branch", pinned=pinned)) == [*pinned]
+
+
+async def test_words_that_the_assistant_is_to_go_on_with_stay_the_last_ones(store: SQLStore) -> None:
+    talk = Talk(store)
+    await talk.engine.pin(await talk.until_hidden(), await talk.rule())
+    talk.said += [{"role": "assistant", "content": "It is done, and"}]
+    view = await talk.engine.prepare(asked(talk.said))
+    assert (texts(view)[-1], quotes(view)) == ("It is done, and", [])
+    [quote] = quotes(await talk.go())
+    assert QUOTED in quote
+
+
 async def test_while_nothing_is_compacted_each_request_goes_on_where_the_last_one_ended(store: SQLStore) -> None:
     talk = Talk(store)
     await talk.engine.pin(await talk.until_hidden(), await talk.rule())
@@ -222,6 +240,53 @@ async def test_more_than_there_is_room_for_is_refused_with_the_numbers(store: SQ
     target = await talk.engine.limits.target("default", view.frame)
     assert raised.value.limit == (target.limit.tokens - target.frame) // 4, "a quarter, as the error says"
     assert not (await store.load("default", view.branch)).pinned
+
+
+async def test_quotes_in_view_take_of_the_same_quarter(store: SQLStore) -> None:
+    talk = Talk(store)
+    view = await talk.until_hidden()
+    target = await talk.engine.limits.target("default", view.frame)
+    quarter = (target.limit.tokens - target.frame) // 4
+    raised = None
+    while raised is None:
+        shown, trace = {n.id for n in view.nodes}, await store.load("default", view.branch)
+        away = next(p.id for p in trace.said if p.id not in shown and p.id not in trace.pinned)
+        try:
+            await talk.engine.pin(view, away)
+        except OverBudget as error:
+            raised = error
+        view = await talk.go()
+    taken = target.meter.nodes(n for n in view.nodes if n.item.text in quotes(view)).tokens
+    assert taken
+    assert raised.limit == quarter - taken
+
+
+async def test_quotes_of_one_turn_share_the_room_there_is(store: SQLStore) -> None:
+    talk = Talk(store, 30_000)
+    longs = ["\n".join(f"line {i} of log {n} says {i * 7}" for i in range(200)) for n in range(2)]
+    for long in longs:
+        talk.said += [{"role": "assistant", "content": "Noted."}, {"role": "user", "content": long}]
+    view = await talk.go()
+    ids = [n.id for n in view.nodes if n.item.text in longs]
+    await talk.engine.compact(view)
+    while any(long in texts(view) for long in longs):
+        view = await talk.go()
+    await talk.engine.pin(view, *ids)
+    talk.engine = Engine(store, Budget(window=WINDOW))
+    view = await talk.go()
+    target = await talk.engine.limits.target("default", view.frame)
+    taken = target.meter.nodes(n for n in view.nodes if n.item.text in quotes(view)).tokens
+    assert 0 < taken <= (target.limit.tokens - target.frame) // 4
+
+
+async def test_room_is_made_for_quotes_that_pins_may_have_and_for_no_others(store: SQLStore) -> None:
+    engine = Engine(store, Budget(window=WINDOW, reserve=500))
+    view = view_of({"model": "gpt-4o", "messages": [{"role": "user", "content": "words " * 4_800}]})
+    target = await engine.limits.target("default", view.frame)
+    assert target.limit.tokens - target.size(view).tokens < 800
+    for words, lacks in ((100, False), (1_000, True), (2_000, False)):
+        said = {view.nodes[0].id: ("the user", "word " * words)}
+        assert pins.lacks_room(view, target, Trace("a branch"), said) is lacks, words
 
 
 async def test_a_quote_that_no_longer_fits_whole_is_a_preview(store: SQLStore) -> None:

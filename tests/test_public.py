@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import clew
 from clew import errors
 from clew.llm.streaming import BrokenOff
@@ -31,6 +33,16 @@ print(len(told), next(one for one in told if "OverBudget" in one))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     count = sum(len(names.split()) for names in clew._MOVED.values())
     assert done.stdout == f"{count} clew.OverBudget is in clew.errors now, and goes from here with 0.3\n", done.stderr
+
+
+def test_control_is_found_under_its_old_name() -> None:
+    from clew import control
+    from clew.agent import control as old
+
+    with pytest.warns(DeprecationWarning, match="ContextController goes from here"):
+        assert old.ContextController is control.ContextController
+    with pytest.raises(AttributeError):
+        _ = old.Controller
 
 
 def test_importing_clew_loads_no_tokenizer_and_opens_no_socket() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import clew
 from clew import Budget, Engine, Request
-from clew.agent.control import ContextController
+from clew.control import ContextController
 from clew.core.items import Digests
 from clew.core.view import View
 from clew.recognition.proof import Past, log_line

@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 import clew
 from asking import request
-from clew.agent.control import ContextController
 from clew.cli import app
-from clew.core.own_tools import name_in
+from clew.clients.known import name_in
+from clew.control import ContextController
 from clew.gateway.offering import offerable
 from clew.gateway.settings import GatewaySettings
 from clew.testing import Answer, Call, StrictProvider

@@ -13,7 +13,7 @@ from clew import Budget, Engine, Request, SQLite
 from clew.core.items import Digests, Edit, Item, Node, Scope
 from clew.core.view import View
 from clew.errors import NotFound, OverBudget
-from clew.store.records import Batch, Began, Pin, Revert, Said
+from clew.store.records import Batch, Began, Call, Pin, Revert, Said, Usage
 from clew.store.trace import Trace, apply, bare
 from clew.wire.convert import convert
 from test_sessions import message
@@ -124,3 +124,28 @@ def test_a_pin_holds_until_it_is_taken_away(off: bool) -> None:
     apply(trace, Pin(("a", "b")), Pin(("b",), off))
     assert trace.pinned == ({"a"} if off else {"a", "b"})
     assert trace.seq == 2
+
+
+def a_call(seq: int, said: int) -> Call:
+    return Call("a branch", seq, "frame", "gpt-4o", "openai_chat", "digest", said, 900, 5_000, False)
+
+
+def test_only_what_the_last_call_came_to_says_how_large_a_branch_is() -> None:
+    trace = Trace("a branch")
+    apply(trace, a_call(0, 1), a_call(1, 3), Usage(0, {"input": 700}))
+    assert trace.reported == 0, "the answer to an earlier call came late"
+    apply(trace, Usage(1, {"input": 900}))
+    assert trace.reported == 900
+
+
+def test_what_happens_to_a_copy_does_not_happen_to_the_branch() -> None:
+    nodes = Digests().chain([Item("text", "user", text) for text in ("one", "two", "three")])
+    made = Digests().chain([Item("summary", "user", text) for text in ("a summary", "another")])
+    trace = Trace("a branch")
+    first = Edit("test", (nodes[0].id,), (made[0],), {"call": "c1"})
+    apply(trace, Said(tuple(nodes)), Began("a session", "compaction", "auto"), first)
+    before, tried = repr(trace), trace.copy()
+    apply(tried, Edit("test", (nodes[1].id,), (made[1],), {"call": "c1"}), Pin((nodes[2].id,)), a_call(5, 3))
+    apply(tried, Revert((made[0].id,), (nodes[0].id,), ("a session",)))
+    assert repr(trace) == before
+    assert repr(tried) != before

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,12 +10,12 @@ import pytest
 import clew
 from clew import Budget, Engine, Request
 from clew.core.align import Match, Patch
-from clew.core.items import Frame, Item
+from clew.core.items import Digests, Frame, Item
 from clew.core.view import View
 from clew.recognition.agents import same_agent
 from clew.recognition.client_edits import Change, contradicts, is_edit, is_mostly_kept
-from clew.recognition.proof import Past, taken
-from clew.recognition.sameness import alike, likeness
+from clew.recognition.proof import Past, log_line, logged, taken
+from clew.recognition.sameness import alike, likeness, without_trailing
 from clew.recognition.shortening import is_shortened
 from clew.store.records import Origin
 from clew.store.sql import SQLStore
@@ -40,6 +41,32 @@ def test_an_id_alone_proves_nothing() -> None:
     assert alike(call("call_1", path="a"), call("other", path="a"))
     assert not alike(call("c", n=1), call("c", n=True))
     assert not alike(call("c", n=1), call("c", n=1.0))
+
+
+def test_words_of_another_speaker_are_other_words() -> None:
+    assert alike(text("Yes."), text("Yes."))
+    assert not alike(text("Yes."), text("Yes.", "assistant"))
+    assert not alike(text("Yes."), text("Yes.", "system"))
+
+
+def test_results_of_the_same_words_differ_by_what_is_beside_them() -> None:
+    """A picture, and whether the call failed, as each format says it."""
+
+    def read(**beside: Any) -> Item:
+        return replace(result("c", "see"), wire={"content": "see", **beside})
+
+    shown = {"type": "base64", "data": "iVBOR"}
+    for beside in ({"is_error": True}, {"status": "error"}, {"content": [{"type": "image", "source": shown}]}):
+        assert alike(read(**beside), read(**beside))
+        assert not alike(read(), read(**beside)), beside
+    assert alike(read(), read(is_error=False, status="success"))
+
+
+def test_a_note_is_new_each_time_only_where_the_log_ends_with_it() -> None:
+    note, said = text("The date has changed.", "system"), text("Read it.")
+    now = [said, text("Ok.", "assistant"), text("Go on."), note]
+    assert without_trailing([Match(0, 0), Match(1, 3)], now, said=2) == [Match(0, 0)]
+    assert without_trailing([Match(0, 0), Match(1, 3)], now, said=4) == [Match(0, 0), Match(1, 3)]
 
 
 def test_a_result_is_the_same_only_if_its_call_is() -> None:
@@ -298,6 +325,17 @@ async def test_a_summary_that_an_answer_quotes_proves_nothing(store: SQLStore) -
         *work(1, "On."),
     ]
     assert await origin(store, (await engine.prepare(Request(request(on)))).branch) == ("compaction", main.branch)
+
+
+def test_of_two_lines_in_a_summary_the_last_one_says_what_it_sums_up() -> None:
+    """What it quotes stands above its own."""
+    digests = Digests(b"a secret", "default")
+    quoted, own = Past("0" * 16, 3), Past("1" * 16, 9)
+    said = f"They said:\n{log_line(digests, quoted)}\nAll of it is done.\n{log_line(digests, own)}"
+    assert logged(digests, said) == own
+    forged = log_line(Digests(b"another", "default"), quoted)
+    assert logged(digests, f"{said}\n{forged}") == own
+    assert logged(digests, forged) is None
 
 
 async def test_an_answer_that_two_got_is_no_proof_and_none_that_is_short(store: SQLStore) -> None:

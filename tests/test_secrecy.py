@@ -189,13 +189,15 @@ async def test_a_system_prompt_is_kept_without_its_secrets(tmp_path: Path) -> No
 
 async def test_by_default_a_key_is_not_kept_and_a_password_that_somebody_chose_is(tmp_path: Path) -> None:
     store = SQLite(tmp_path / "clew.db")
-    engine = Engine(store, Budget(window=100_000))
+    heard: list[events.Event] = []
+    engine = Engine(store, Budget(window=100_000), Settings(listeners=[heard.append]))
     body = talk([f"token: {KEY}\nPOSTGRES_PASSWORD=petclinic"])
     view = await engine.prepare(Request({**body, "model": KEY}, session=KEY))  # a name is no reason to refuse
     assert json.dumps(clew.body(view)).count(KEY) == 2
     call = next(n for n in view.nodes if n.item.kind == "result")
     (original,) = await engine.recall("default", call.id)
     assert (KEY in original.item.text, "POSTGRES_PASSWORD=petclinic" in original.item.text) == (False, True)
+    assert [event.kinds for event in heard if isinstance(event, events.Secret)] == [("token",)]
     await store.close()
 
 

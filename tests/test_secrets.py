@@ -215,6 +215,19 @@ def test_every_string_of_an_item_is_masked() -> None:
     assert kinds_in(item) == ["gitlab token", "password", "signature"]
 
 
+def test_an_option_names_the_value_behind_it_and_no_more() -> None:
+    wire = {"args": ["serve", "--password", "petclinic9", "documents7"]}
+    assert masked_item(Item("call", "assistant", "{}", "run", "c1", wire), KEY).wire == {
+        "args": ["serve", "--password", masked("--password=petclinic9", KEY).partition("=")[2], "documents7"]
+    }
+
+
+def test_a_key_within_a_password_leaves_nothing_of_the_password() -> None:
+    key = "ghp_" + cut("a1B2", 36)
+    assert masked(f'password = "zX9/{key}/tail1234";').count("[secret: ") == 1
+    assert "tail" not in masked(f'password = "zX9/{key}/tail1234";')
+
+
 def test_headers_are_known_by_their_names() -> None:
     value = cut("a1B2c3", 30)
     headers = {"Cookie": f"theme=dark; sid={value}", "Authorization": f"Bearer {value}", "X-Api-Key": value}

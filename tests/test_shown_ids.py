@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from clew import body
-from clew.agent.control import SentBody, offered
-from clew.agent.control.pointers import recall_name, with_names
+from clew.control import SentBody, offered
+from clew.control.pointers import recall_name, with_names
 from clew.core.items import Item
 from clew.core.view import View
 from clew.testing import view_of

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from clew import Budget, Engine, SQLite, run
-from clew.agent.control import ContextController
+from clew.control import ContextController
 from clew.core.items import Digests
 from clew.errors import BadRequest, OverBudget, SecretFound
 from clew.exchange.thread import Thread, best

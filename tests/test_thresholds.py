@@ -15,8 +15,8 @@ import pytest
 
 from amounts import combined
 from clew import Budget, Engine, Request, SQLite, body, compress
-from clew.agent.control import ContextController
 from clew.config import load
+from clew.control import ContextController
 from clew.core.items import Frame
 from clew.engine.cue import Cue, spare
 from clew.engine.settings import Settings

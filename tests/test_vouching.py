@@ -58,6 +58,12 @@ SAME = [
     ("at 14:30", "at 2:30 pm", "at 2:30 am"),
     ("à 14h30", "at 14:30", "at 15:30"),
     ("um 9 Uhr", "um 09:00", "um 08:00"),
+    ("um 16:40 Uhr", "um 16.40 Uhr", "um 16.45 Uhr"),
+    ("oddany 18 kwietnia", "oddany 18.04.", "oddany 19.04."),
+    ("турнир 23 и 24 мая в 11", "турнир 23.05 в 11", "турнир 26.05 в 11"),
+    ("call 0176 5543 2109", "call 0176 55432109", "call 0176 55432108"),
+    ("2,5 l of milk", "2500 ml of milk", "2700 ml of milk"),
+    ("离地铁1350米", "离地铁1.35公里", "离地铁1.65公里"),
     ("12,345 rows", "12.3k rows", "12.8k rows"),
     ("12,345 rows", "12345 rows", "12346 rows"),
     ("12.345 Zeilen", "12,345 rows", "12,545 rows"),
@@ -195,6 +201,15 @@ def test_a_yes_has_the_words_of_its_question() -> None:
     assert vouched("User approved deleting prod-2.", asked, user("Yes, please.")).text
     assert vouched("User approved deleting prod-2.", asked, user("No, leave it.")).left_out
     assert vouched("User refused to delete prod-2.", asked, user("No, leave it.")).text
+
+
+def test_a_word_of_what_is_allowed_is_no_no() -> None:
+    asked = agent("Shall I roll back to v4.18.1, or raise the limit?")
+    told = "User agreed to roll back: `kubectl rollout undo deploy/checkout`."
+    assert vouched(told, asked, user("roll back, yes. and open a ticket.")).text
+    for no in ("never roll back", "stop, do not roll back.", "go back, no roll back"):
+        assert vouched(told, asked, user(no)).left_out
+    assert vouched("User approved deleting prod-2.", user("stop deleting prod-2 and leave it")).left_out
 
 
 def test_what_a_writer_adds_to_a_claim_may_be_a_tools() -> None:

@@ -16,7 +16,8 @@ from clew.core.items import SHORT, Digests, Edit, Frame, Item, Node
 from clew.core.limits import Budget
 from clew.core.view import View, originals
 from clew.errors import Ambiguous, BadRequest, NotFound
-from clew.steps import PRESETS, default, over_budget, repair
+from clew.steps import default, over_budget, repair
+from clew.steps import preset as preset_named
 from clew.steps.bound import unbound
 from clew.steps.chapters.by_model import ByModel
 from clew.steps.chapters.model import Model
@@ -242,11 +243,9 @@ def bounds(target: int, frame: Frame, items: Sequence[Item], meter: Meter) -> Bu
 def _step(preset: str, size: int | None, model: Model | None, instructions: str | None) -> Step:
     if size is not None and size <= 0:
         raise BadRequest(f"summary_target_tokens: expected a positive number, got {size}")
-    if preset not in PRESETS:
-        raise BadRequest(f"preset: unknown {preset!r}; use one of {', '.join(PRESETS)}")
     if size is not None and preset != default.__name__:
         raise BadRequest(f"summary_target_tokens: the preset {preset} has no size to set; use {default.__name__}")
-    step = PRESETS[preset]() if size is None else default(size)
+    step = preset_named(preset) if size is None else default(size)
     if model is None:
         return step
     author = ByModel(model, instructions=instructions or "")

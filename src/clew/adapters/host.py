@@ -12,7 +12,7 @@ from typing import Any, TypedDict
 
 from clew import catalog
 from clew.adapters.hosted import Hosted
-from clew.agent.control import STEERING, ContextController, offered
+from clew.control import STEERING, ContextController, offered
 from clew.core.bridge import cross
 from clew.core.items import Scope
 from clew.core.limits import Budget

@@ -7,11 +7,11 @@ from contextlib import aclosing
 from typing import Any, Protocol
 from uuid import uuid4
 
-from clew.agent.control import ContextController, SentBody
 from clew.agent.events import AgentEvent, Answered, Compacted, Ran, Retrying, Running
 from clew.agent.results import frame, partial
 from clew.agent.tools import Permissions, Toolbox
 from clew.config.places import environment
+from clew.control import ContextController, SentBody
 from clew.core.items import Frame, Scope
 from clew.core.view import View
 from clew.engine.append import Addition

@@ -2,20 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from clew.wire.convert.extras import with_tools
 from clew.wire.formats import named, openai_responses
 from clew.wire.formats.tools import ToolDeclaration
 
 REASONS = re.compile(r"(?:^|/)(?:o\d|gpt-[5-9]|codex)")  # models that refuse nothing by being asked for their thoughts
-
-
-class Outcome(NamedTuple):
-    """What a model is told of its call."""
-
-    text: str
-    failed: bool = False
 
 
 def partial(text: str, format: str) -> list[dict[str, Any]]:

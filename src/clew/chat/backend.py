@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from clew.agent import Agent
-from clew.agent.control import ContextController
 from clew.agent.tools import AskUser, Permissions, Toolbox, tools
 from clew.agent.tools.walking import walk
 from clew.chat.allowing import AllowedCommands
@@ -18,6 +17,7 @@ from clew.chat.guides import guides, instructed
 from clew.chat.speaking import Absent, chosen_speaker
 from clew.clients.voices import typed
 from clew.config import Config, Places, assembled, edited, engine, read_key, write_key
+from clew.control import ContextController
 from clew.core.items import Scope
 from clew.core.view import View
 from clew.errors import NotFound

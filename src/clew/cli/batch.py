@@ -97,10 +97,13 @@ def search_archive(
 
 
 def _check_preset(name: str) -> None:
-    from clew.steps import PRESETS
+    from clew.errors import BadRequest
+    from clew.steps import preset
 
-    if name not in PRESETS:
-        raise typer.BadParameter(f"--preset: unknown {name!r}; use one of {', '.join(PRESETS)}")
+    try:
+        preset(name)
+    except BadRequest as error:
+        raise typer.BadParameter(f"--{error}") from None
 
 
 def _done(act: "BatchAct", paths: list[Path], out: Path, processes: int | None, as_json: bool) -> None:

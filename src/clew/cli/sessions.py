@@ -70,7 +70,7 @@ async def _sessions(
 
     async with looking(scope, path) as found:
         every = await found.all()
-        roots = _wanted(every, meant(name, every).session if name else None, tag, archived)
+        roots = _wanted(every, meant(name, every).session if name is not None else None, tag, archived)
         if not roots:
             if as_json:
                 echo_json([])
@@ -130,7 +130,7 @@ async def show(
         return
     from rich.console import Console
 
-    from clew.agent.control.pointers import as_read
+    from clew.control.pointers import as_read
     from clew.screens.window import ShownWindow, window
 
     async with conversation(name, scope, store) as one:
@@ -275,7 +275,7 @@ async def stats(
     from clew.sessions.totals import totals
 
     async with looking(scope, store) as found:
-        every = await ((await found.conversation(name)).namesakes() if name else found.all())
+        every = await ((await found.conversation(name)).namesakes() if name is not None else found.all())
         if not every and not as_json:
             raise Nothing(_nothing(every, "", scope))
         with bar("counting") as progress:

@@ -246,7 +246,9 @@ def _with_results(found: list[str], branches: list["BranchInfo"]) -> list[str]:
 def meant(name: str, branches: list["BranchInfo"]) -> list[str]:
     """The branches of a session, or the one of an id; the beginning of either will do if it fits no other."""
     from clew.sessions.about import results_of
+    from clew.sessions.names import expect_name
 
+    expect_name(name)
     for exact in (True, False):
         fits = [b for b in branches if _fits(b.id, name, exact)]
         sessions = {b.session for b in branches if b.session and _fits(b.session, name, exact)}

@@ -52,7 +52,7 @@ async def resume(
     store: StorePath = None,
 ) -> None:
     """Write the request that was sent in a call, or that would be sent now."""
-    from clew.agent.control.pointers import as_read
+    from clew.control.pointers import as_read
     from clew.core import rawjson
     from clew.engine.engine import body
     from clew.screens import save

@@ -79,9 +79,9 @@ def _agent(
     scope: str,
 ) -> "Agent":
     from clew.agent import Agent
-    from clew.agent.control import ContextController
     from clew.agent.tools import Permissions, Toolbox, tools
     from clew.config import engine
+    from clew.control import ContextController
     from clew.llm.streaming import speaker
 
     here = folder.resolve()

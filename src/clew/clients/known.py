@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
+from clew.core.own_tools import RECALL
+
 # How a summary is to be written: as text, at length or briefly, in a tag of this name, or as an item that only its
 # provider reads.
 SummaryForm = Literal["text", "brief", "summary", "state_snapshot", "item"]
@@ -17,6 +19,9 @@ class KnownClient(NamedTuple):
     name: str
     prompt: re.Pattern[str]  # its system prompt has this near its beginning
     compacts: Mapping[str, float]  # by itself: see `threshold`
+    command: str  # that starts it, by which `clew install` names it
+    tools: str  # how it begins the names of tools of an MCP server that is called clew
+    replaces: str  # what an answer to a hook has in place of a tool's result
 
     def threshold(self, window: int, answer: int = 0) -> int | None:
         """Above how many tokens of a request it compacts by itself, unless somebody set it otherwise.
@@ -108,6 +113,11 @@ def slug(name: str) -> str:
     return name.lower().replace(" ", "-")
 
 
+def name_in(command: str, tool: str = RECALL) -> str:
+    """The name of a tool of `clew mcp` in a client; its own where nobody knows how the client names it."""
+    return (BY_COMMAND[command].tools if command in BY_COMMAND else "") + tool
+
+
 def _rows(table: str) -> Iterator[dict[str, Any]]:
     return (row | {"client": held.get("name", "")} for held in FILES for row in held.get(table, ()))
 
@@ -127,10 +137,20 @@ def _message(row: dict[str, Any]) -> MessageMark:
 
 
 CLIENTS = [
-    KnownClient(held["name"], re.compile(held["prompt"]), held.get("compacts", {}))
+    KnownClient(
+        held["name"],
+        re.compile(held["prompt"]),
+        held.get("compacts", {}),
+        *(held.get(key, "") for key in ("command", "tools", "replaces")),
+    )
     for held in sorted(FILES, key=lambda held: held.get("order", 0))
     if "prompt" in held
 ]
+BY_COMMAND = {client.command: client for client in CLIENTS if client.command}
+# Clients that go on well with tools which they did not send: docs/gateway.md has what was measured, and when.
+AGENTS = tuple(prefix for held in FILES for prefix in held.get("agents", ()))  # by what they call themselves in headers
+PROMPTS = tuple(held["offers"].encode() for held in FILES if "offers" in held)
+RUNNING = frozenset(place for held in FILES for place in held.get("runs", ()))  # files by which they run commands
 WRAPS = [_wrap(row) for row in _rows("wrap")]
 RESULT_FRAMES = [
     ResultFrame(re.compile(row.get("before", "")), re.compile(rf"{row['after']}\s*\Z"), row["example"])

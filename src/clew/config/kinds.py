@@ -3,10 +3,11 @@
 import math
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeGuard
 from urllib.parse import urlsplit
 
+from clew.core.extensions import FORMATS, is_brought
 from clew.errors import BadRequest
 from clew.llm import read
 
@@ -40,6 +41,13 @@ def choice(*words: str) -> ValueKind:
     """One of some words; where strictness counts, the strictest comes last."""
     quoted = [f'"{word}"' for word in words]
     return ValueKind(f"{', '.join(quoted[:-1])} or {quoted[-1]}", lambda v: v in words, choices=words)
+
+
+def named(group: str, *words: str) -> ValueKind:
+    """One of some words, or what an installed package brings under a name."""
+    known = choice(*words)
+    expected = f"{known.expected.replace(' or', ',')} or an entry point in `{group}`"
+    return ValueKind(expected, lambda v: v in words or (_plain(v) and is_brought(group, str(v))), choices=words)
 
 
 def _number(value: object) -> TypeGuard[float]:
@@ -112,3 +120,4 @@ ADDRESS = ValueKind('a base URL without a password, such as "https://api.openai.
 TEXT_LIST = ValueKind(
     'a list of texts, such as ["gpt-*"]', lambda v: isinstance(v, list) and all(map(_plain, v)), _listed
 )
+FORMAT_LIST = replace(TEXT_LIST, expected=f'a list of entry points in `{FORMATS}`, such as ["cohere"]')

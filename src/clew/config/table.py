@@ -12,10 +12,26 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from clew import catalog
 from clew.config.gateway import GatewayTable
-from clew.config.kinds import ADDRESSES, AUTHOR, MODEL, PATH, PRICE, STORE, SWITCH, TEXT, choice, count, share
+from clew.config.kinds import (
+    ADDRESSES,
+    AUTHOR,
+    FORMAT_LIST,
+    MODEL,
+    PATH,
+    PRICE,
+    STORE,
+    SWITCH,
+    TEXT,
+    choice,
+    count,
+    named,
+    share,
+)
 from clew.config.setting import NAME, Key, Setting
+from clew.core.extensions import STEPS
 from clew.core.limits import HIGH, HIGH_NARROW, LOW, LOW_SMALL, NARROW, Budget
 from clew.engine.settings import MEMORY
+from clew.steps import PRESETS
 from clew.steps.chapters.allowance import CallLimits
 from clew.store.places import Server
 
@@ -133,14 +149,12 @@ class Config:
         Literal["off", "keys", "redact", "refuse"],
         Setting(choice("off", "keys", "redact", "refuse"), "What to do with secrets in a request", project="stricter"),
     ] = "keys"
-    preset: Annotated[
-        Literal["default", "clearing", "summarizing", "sliding", "null"],
-        Setting(
-            choice("default", "clearing", "summarizing", "sliding", "null"),
-            "The strategy that makes a history fit",
-            project="yes",
-        ),
-    ] = "default"
+    preset: Annotated[str, Setting(named(STEPS, *PRESETS), "The strategy that makes a history fit", project="yes")] = (
+        "default"
+    )
+    formats: Annotated[
+        tuple[str, ...], Setting(FORMAT_LIST, "Formats of requests that installed packages bring", "none")
+    ] = ()
     compaction: Annotated[
         Literal["on", "shadow", "off"],
         Setting(choice("on", "shadow", "off"), "Whether histories are compacted; shadow: compute but do not use"),

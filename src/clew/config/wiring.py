@@ -12,14 +12,15 @@ from clew.core.limits import Budget
 from clew.engine.engine import Engine
 from clew.engine.model_limits import Budgeting
 from clew.engine.settings import Settings
-from clew.errors import BadConfig
+from clew.errors import BadConfig, BadRequest
 from clew.events import JSONLines, Listener, log
 from clew.llm import named, read
-from clew.steps import PRESETS
+from clew.steps import preset
 from clew.steps.chapters.allowance import Allowance, CallLimits
 from clew.steps.chapters.by_model import ByModel
 from clew.store.places import open_store
 from clew.store.protocol import Store
+from clew.wire.formats import add
 
 
 def configured(where: str | Path | None = None, budget: Budget | Budgeting | None = None, **given: Any) -> Engine:
@@ -33,8 +34,13 @@ def configured(where: str | Path | None = None, budget: Budget | Budgeting | Non
 
 def engine(config: Config, store: Store, budget: Budget | Budgeting | None = None, **given: Any) -> Engine:
     """An engine with all that is configured; a budget and settings that are `given` are above it."""
+    try:
+        for name in config.formats:
+            add(name)
+    except BadRequest as error:
+        raise BadConfig(f"formats: {error}") from None
     settings: dict[str, Any] = {
-        "step": PRESETS[config.preset](),
+        "step": preset(config.preset),
         "expand": config.expand,
         "secrets": config.secrets,
         "models": {name: config.model(name) for name in config.models},

@@ -4,14 +4,6 @@ SUMMARY_LINE = "[clew log "  # how the line begins by which clew signs a summary
 RECALL, SEARCH = "recall", "search_history"  # as clew offers them itself
 _PREFIXES = ("mcp__clew__", "mcp__plugin_clew_clew__", "mcp_clew_", "clew__", "clew_")  # of MCP servers and plugins
 _NAMES = (SEARCH,)  # others have a tool named recall, too
-# With what clients begin the names of tools of an MCP server that is called clew.
-MCP_PREFIXES = {
-    "claude": "mcp__clew__",
-    "codex": "mcp__clew__",
-    "gemini": "mcp_clew_",
-    "opencode": "clew_",
-    "qwen": "mcp__clew__",
-}
 
 
 def is_own_tool(name: str) -> bool:
@@ -22,8 +14,3 @@ def is_own_tool(name: str) -> bool:
 def is_own_recall(name: str) -> bool:
     """Whether a tool of this name recalls, by an MCP server or a plugin of clew's."""
     return name.startswith(_PREFIXES) and name.endswith(RECALL)
-
-
-def name_in(client: str, tool: str = RECALL) -> str:
-    """The name of a tool of `clew mcp` in a client; its own where nobody knows how the client names it."""
-    return MCP_PREFIXES.get(client, "") + tool

@@ -62,11 +62,16 @@ RULES = (
     DueRule("client compacts", "the client is compacting by itself", "no, while it fits"),
     DueRule("thinking", "the provider binds thinking to what was said, and a turn is open", "no, until the turn ends"),
     DueRule("did not help", "by the provider's own count, the last two compactions freed nothing", "no, while it fits"),
-    DueRule("just compacted", "less than 0.15 of the room was said since the last compaction", "no"),
+    DueRule(
+        "just compacted",
+        "it is past a threshold or `done`, and less than 0.15 of the room was said since the last compaction",
+        "no",
+    ),
     DueRule(
         "would not pay",
-        "neither `high` nor `start` is set, its client is not about to compact, and writing the shorter history into "
-        "the provider's cache costs more than it saves over as many calls as there were since the last compaction",
+        "it is past a threshold, neither `high` nor `start` is set, its client is not about to compact, and writing "
+        "the shorter history into the provider's cache costs more than it saves over as many calls as there were since "
+        "the last compaction",
         "no, while it fits",
         ("budget.high", "budget.start"),
     ),

@@ -6,15 +6,15 @@ from itertools import accumulate
 from typing import Any
 
 from clew import wire
-from clew.agent.results import Outcome
 from clew.core.items import Frame, Item
 from clew.errors import BadRequest
 from clew.exchange.asides import AnswerAside, Asides, WovenHistory, leads, marks
 from clew.exchange.thread import Thread, answered
 from clew.llm.streaming import Spoken, ToolCall
 from clew.recognition.agents import same_instructions
-from clew.wire.formats import gemini, named
+from clew.wire.formats import named
 from clew.wire.formats.base import CallResult
+from clew.wire.formats.tools import Outcome
 
 FREE_CALL = "custom_tool_call"  # of Responses: a call with any text, whose result is of a type of its own
 CANDIDATES = 4  # conversations that began alike, in which asides are looked for
@@ -124,9 +124,10 @@ class OwnCalls:
         theirs = [item for item in answer if item.call_id not in ours]
         calls = [with_(item, opens=None) for item in answer if item.call_id in ours]
         results = await self._results(spoken, ours.values())
-        if named(self._format).joins_results:
+        form = named(self._format)
+        if form.joins_results:
             results = [with_(result, opens=None) for result in results]
-        first = self._format == gemini.NAME and leads(answer, ours)
+        first = form.signs_first_call and leads(answer, ours)
         aside = AnswerAside(tuple(self._aside), theirs, calls, results, first)
         self._asides.keep(self._said[1].chain, aside)
 

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from clew.agent.control import ContextController, SentBody
-from clew.agent.results import Outcome
 from clew.config.places import environment, here
+from clew.control import ContextController, SentBody
 from clew.core.bridge import cross
 from clew.core.items import Frame, Item, Scope
 from clew.core.limits import Budget
@@ -19,6 +18,7 @@ from clew.steps.chapters.allowance import may_ask_own
 from clew.steps.chapters.by_model import ByModel
 from clew.store.places import open_store
 from clew.store.records import Origin
+from clew.wire.formats.tools import Outcome
 
 UNAVAILABLE = Outcome("Error: recall is unavailable right now; continue without it", failed=True)
 LONGEST_REASON = 300  # characters: an error may say what it found instead

@@ -6,7 +6,7 @@ from typing import Any
 
 import aiohttp
 
-from clew.agent.control import ContextController
+from clew.control import ContextController
 from clew.core import bridge
 from clew.core.caches import Recent
 from clew.engine.engine import Engine

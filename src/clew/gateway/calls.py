@@ -7,8 +7,8 @@ from time import perf_counter
 import aiohttp
 
 from clew import wire
-from clew.agent.control import ContextController
 from clew.catalog.stated import served
+from clew.control import ContextController
 from clew.core import rawjson
 from clew.core.items import Frame, Item, Scope
 from clew.engine.engine import Engine
@@ -21,7 +21,7 @@ from clew.gateway.compacting import Beside, Compactions, in_form
 from clew.gateway.degraded import WAITING, SparedThread, SpareEngine
 from clew.gateway.hidden import HiddenAsides
 from clew.gateway.http import GatewayReply, GatewayRequest, Refused
-from clew.gateway.line import GeminiUpstreamLine, Outgoing, UpstreamLine
+from clew.gateway.line import Outgoing, PathModelLine, UpstreamLine
 from clew.gateway.methods import METHOD_HEADER, ConversationMethods
 from clew.gateway.metrics import Metrics
 from clew.gateway.offering import are_wanted, offerable
@@ -35,8 +35,7 @@ from clew.recognition.side_requests import SideRequest, side_request
 from clew.steps.chapters.by_model import ByModel
 from clew.store.waiting import patience
 from clew.wire.formats.base import ApiCall
-from clew.wire.formats.gemini.calls import with_model
-from clew.wire.requests import is_elsewhere
+from clew.wire.requests import is_elsewhere, with_model
 
 
 class ModelCalls:
@@ -73,7 +72,7 @@ class ModelCalls:
         raw = await (self.seals.open(scope, asked) if call.format == "openai_responses" else asked.body())
         given = with_model(raw, call.model)
         who = speaker(asked, raw)
-        line = GeminiUpstreamLine(http, asked, call.model) if call.model else UpstreamLine(http, asked)
+        line = PathModelLine(http, asked, call.model) if call.model else UpstreamLine(http, asked)
         outgoing = self._outgoing(asked, call, given, raw)
         try:
             with patience(0 if self.spare.is_resting else WAITING):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from dataclasses import replace as with_
 
 from clew import wire
-from clew.agent.control.pointers import recall_name, with_names
 from clew.clients.voices import attached, passed_on, typed
+from clew.control.pointers import recall_name, with_names
 from clew.core import rawjson
 from clew.core.edits import NO_EDITS
 from clew.core.items import SHORT, Frame, Item, Node, Scope

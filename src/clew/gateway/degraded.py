@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any
 
-from clew.agent.control import ContextController, SentBody
+from clew.control import ContextController, SentBody
 from clew.core.own_tools import RECALL
 from clew.engine.engine import Engine
 from clew.errors import Conflict, StoreError

@@ -15,7 +15,7 @@ from clew.exchange.transport import ENCODED, Chunks
 from clew.gateway.degraded import WAITING
 from clew.gateway.http import HOP_HEADERS, GatewayReply, GatewayRequest, Refused
 from clew.gateway.upstreams import Upstream
-from clew.wire.formats.gemini.calls import without_model
+from clew.wire.requests import without_model
 
 T = TypeVar("T")
 
@@ -174,7 +174,7 @@ def passed(headers: Any) -> list[tuple[str, str]]:
     return [(name, value) for name, value in kept if name not in HOP_HEADERS and name not in ENCODED]
 
 
-class GeminiUpstreamLine(UpstreamLine):
+class PathModelLine(UpstreamLine):
     """A line for requests whose model is in their path: the body that goes out does not name it."""
 
     def __init__(self, http: aiohttp.ClientSession, asked: GatewayRequest, model: str) -> None:

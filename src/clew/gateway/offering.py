@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from clew.agent.control import ContextController
+from clew.clients.known import AGENTS, PROMPTS
+from clew.control import ContextController
 from clew.core import rawjson
 from clew.errors import ClewError
 from clew.exchange.offering import are_offerable
@@ -11,16 +12,12 @@ from clew.gateway.settings import OfferedTools
 from clew.steps.handoff import NEW_SESSION
 from clew.wire.convert.tools import declared
 
-# Clients that go on well with tools which they did not send: docs/gateway.md has what was measured, and when.
-_AGENTS = ("claude-cli/", "codex_", "codex-", "opencode/", "geminicli", "qwencode/")
-_PROMPTS = (b"operating inside pi, a coding agent harness",)  # of one whose headers are those of its library
-
 
 def are_wanted(tools: OfferedTools, headers: Mapping[str, str], raw: bytes) -> bool:
     """Whether a client shall have them: as it was set, else if it is known to take them well."""
     if tools != "auto":
         return tools
-    return headers.get("user-agent", "").lower().startswith(_AGENTS) or any(prompt in raw for prompt in _PROMPTS)
+    return headers.get("user-agent", "").lower().startswith(AGENTS) or any(prompt in raw for prompt in PROMPTS)
 
 
 def offerable(raw: bytes, format: str, controller: ContextController) -> Mapping[str, Any] | None:

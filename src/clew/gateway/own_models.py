@@ -12,7 +12,7 @@ from clew.core.caches import Recent
 from clew.core.items import Scope
 from clew.exchange.own_model import LOGIN_KEYS, own_author
 from clew.gateway.http import GatewayRequest
-from clew.gateway.line import GeminiUpstreamLine, Outgoing, UpstreamLine
+from clew.gateway.line import Outgoing, PathModelLine, UpstreamLine
 from clew.gateway.upstreams import KEY_HEADERS
 from clew.steps.chapters.allowance import Allowance
 from clew.steps.chapters.by_model import ByModel
@@ -48,7 +48,7 @@ class OwnModels:
         if key not in self._allowances:
             self._allowances[key] = Allowance()
         alone = _Alone(outgoing.method, "", "", [], _never, self._most)
-        line = GeminiUpstreamLine(http, alone, model) if model else UpstreamLine(http, alone)
+        line = PathModelLine(http, alone, model) if model else UpstreamLine(http, alone)
         host = urlsplit(outgoing.upstream.url).hostname or ""
         return own_author(line, outgoing, format, rawjson.loads(raw), self._allowances[key], host)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from clew import catalog
-from clew.agent.control.status import status
+from clew.control.status import status
 from clew.tokens.target import Filled
 
 TOLD_FROM = 50  # per cent of the window

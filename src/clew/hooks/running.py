@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
-from clew.core.own_tools import is_own_tool, name_in
+from clew.core.own_tools import is_own_tool
 
 if TYPE_CHECKING:
     from clew.hooks.previews import ResultKeeping
@@ -96,17 +96,17 @@ def _after_tool(client: str, name: str, event: dict[str, Any], keep: "ResultKeep
     if not is_own_tool(str(event.get("tool_name", ""))):  # its answers have a bounded size, and are what was recalled
         from clew.hooks.pressure import too_large
 
-        given = shorter = event.get("tool_response")
+        given = event.get("tool_response")
         if large := too_large(event):
+            from clew.clients.known import BY_COMMAND, name_in
             from clew.hooks.previews import kept_alone, previewed
 
             shorter = previewed(event, given, large, name_in(client), keep or kept_alone)
-        if shorter != given and client == "claude":
-            answers["updatedToolOutput"] = shorter
-        elif shorter != given and client == "codex":
-            answers["updatedMCPToolOutput"] = shorter
-        elif shorter != given:  # it has no words for this but to hide the result and give a reason
-            whole = {"decision": "deny", "reason": _text(shorter)}
+            replaced = BY_COMMAND[client].replaces if client in BY_COMMAND else ""
+            if shorter != given and replaced:
+                answers[replaced] = shorter
+            elif shorter != given:  # it has no words for this but to hide the result and give a reason
+                whole = {"decision": "deny", "reason": _text(shorter)}
     if name == "AfterTool" and (back := _put_back(client, event)):
         answers["additionalContext"] = back
     return _told(name, answers, whole)
@@ -124,6 +124,7 @@ def _put_back(client: str, event: dict[str, Any]) -> str:
 
         heard_of_own(event)
         return ""
+    from clew.clients.known import name_in
     from clew.hooks.putting_back import dropped_in
 
     return dropped_in(event, name_in(client), name_in(client, "search"))

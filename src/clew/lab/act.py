@@ -15,7 +15,7 @@ from clew.lab.replaying import Lived, as_it_was, clients_own, compactions, every
 from clew.lab.session import LabSession
 from clew.sessions.transcripts import Transcript
 from clew.sessions.transcripts.shape import Script
-from clew.steps import PRESETS
+from clew.steps import preset
 from clew.tokens import counter_for
 from clew.tokens.meter import Meter
 from clew.tokens.target import Target
@@ -97,7 +97,7 @@ class LabRun:
             if size <= FAR * min(first, at or first):
                 ways[way.name] = plain
                 continue
-            given = Settings(step=PRESETS[self.lab.preset](), author=None, expand=False)
+            given = Settings(step=preset(self.lab.preset), author=None, expand=False)
             ways[way.name] = self._row(lambda s, lived: with_clew(s, lived, bounds, given, at), limit)  # noqa: B023
         return {"tokens": size, "window": budget.window, "priced": self.known.prices is not None, "ways": ways}
 

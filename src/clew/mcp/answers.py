@@ -3,8 +3,8 @@
 from collections import Counter as Tally
 from collections.abc import Callable, Iterator, Sequence
 
-from clew.agent.control.controller import pinned
 from clew.clients.voices import typed
+from clew.control.controller import pinned
 from clew.core.items import SHORT, Node
 from clew.core.pointers import pointer
 from clew.errors import NotFound

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
-from clew.agent.control.offering import cue_of
+from clew.control.offering import cue_of
 from clew.core.items import Scope
 from clew.engine.engine import Engine
 from clew.errors import BadRequest, NotFound, OverBudget

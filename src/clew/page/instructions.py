@@ -2,8 +2,8 @@
 
 import asyncio
 
-from clew.agent.control import ContextController
 from clew.config import Places, assembled, edited
+from clew.control import ContextController
 from clew.screens import save
 
 

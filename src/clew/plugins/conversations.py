@@ -6,16 +6,17 @@ from typing import Any
 
 from clew import wire
 from clew.adapters.restoring import restored
-from clew.agent.control import ContextController
-from clew.agent.control.controller import TOOL_CHARACTERS, framed
 from clew.catalog import Model
+from clew.clients.known import name_in
 from clew.config import Config, engine
 from clew.config.places import here
+from clew.control import ContextController
+from clew.control.controller import TOOL_CHARACTERS, framed
 from clew.core.bridge import Lock, cross
 from clew.core.caches import Recent
 from clew.core.items import Scope
 from clew.core.limits import Budget
-from clew.core.own_tools import RECALL, name_in
+from clew.core.own_tools import RECALL
 from clew.core.view import View
 from clew.engine.engine import Engine, Request
 from clew.engine.engine import body as body_of

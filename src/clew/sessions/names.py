@@ -22,12 +22,19 @@ def called(session: Session) -> str:
     return session.name or session.branch[:SHORT]
 
 
+def expect_name(name: str) -> None:
+    """Raise `NotFound` for an empty name, of which every other one is the rest: a shell variable that is not set."""
+    if not name:
+        raise NotFound("the name is empty: clew sessions lists the conversations that there are")
+
+
 def meant(name: str, sessions: Collection[Session]) -> MeantSession:
     """What a name or an id, or the beginning of one, means. Raises `NotFound`, or `Ambiguous` where it fits several.
 
     The name or the id of a conversation is all of it, as it stands; `name.3` is its third session, and so is the id
     of that one. The first session of a conversation has the id of the whole: it is `name.1`.
     """
+    expect_name(name)
     stem, _, number = name.rpartition(".")
     for fits in (str.__eq__, str.startswith):  # run.1 is the first session of run, whoever is called run.12
         if found := _named(name, sessions, fits):

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Mapping
 
+from clew.core.extensions import STEPS, brought, is_brought
 from clew.core.view import View
+from clew.errors import BadRequest
 from clew.steps.calls import ShrinkCalls
 from clew.steps.clear import ClearBeside, ClearResults
 from clew.steps.dedupe import Dedupe
@@ -31,6 +33,7 @@ __all__ = [
     "default",
     "null",
     "over_budget",
+    "preset",
     "repair",
     "sliding",
     "summarizing",
@@ -76,5 +79,14 @@ def null() -> Pipeline:
 
 
 PRESETS: Mapping[str, Callable[[], Pipeline]] = {
-    preset.__name__: preset for preset in (default, clearing, summarizing, sliding, null)
+    one.__name__: one for one in (default, clearing, summarizing, sliding, null)
 }
+
+
+def preset(name: str) -> Step:
+    """A strategy by its name: one of `PRESETS`, or what makes a step and is an installed package's entry point."""
+    if name not in PRESETS and not is_brought(STEPS, name):
+        others = f"or an entry point of an installed package in {STEPS}"
+        raise BadRequest(f"preset: unknown {name!r}; use one of {', '.join(PRESETS)}, {others}")
+    made: Step = (PRESETS[name] if name in PRESETS else brought(STEPS, name))()
+    return made

@@ -6,12 +6,13 @@ from typing import Any
 from clew.core import rawjson
 from clew.store.compressing import compress, decompress
 from clew.store.packing import WIDTH, WORTH, pack
+from clew.wire.formats import FORMATS
 
 # How a note begins, if not with the brace of its JSON. Statements read the frame's digest of a call: it stands first.
 _PACKED_CALL, _COMPRESSED, _PACKED_USAGE = b"\x01", b"\x02", b"\x03"
 
-# Their numbers are on disk: new ones come last.
-_FORMATS = ("openai_chat", "anthropic", "openai_responses", "gemini", "bedrock")
+_NUMBERS = {name: one.number for name, one in FORMATS.items() if one.number is not None}
+_NAMES = {number: name for name, number in _NUMBERS.items()}
 _PERHAPS = {"shadow": None, "due": None, "window": 0}  # what a call may be without
 _CALL = ("model", "format", "predicted", "limit", "exact", "cached", *_PERHAPS)
 _USAGE = ("input", "output", "cache_read", "cache_write")
@@ -47,7 +48,7 @@ def unpack_note(stored: bytes | str | None) -> dict[str, Any]:
         found |= {"frame": stored[1 : 1 + WIDTH].hex(), "digest": stored[1 + WIDTH : 1 + 2 * WIDTH].hex()}
         found["exact"] = bool(found["exact"])
         if isinstance(found["format"], int):
-            found["format"] = _FORMATS[found["format"]]
+            found["format"] = _NAMES[found["format"]]
     else:
         raise ValueError(f"unknown form of note: {stored[:1]!r}")
     return found
@@ -59,8 +60,7 @@ def _call(note: Mapping[str, Any]) -> bytes | None:
         return None
     rest = {key: note[key] for key in _CALL}
     rest["exact"] = int(rest["exact"])
-    if rest["format"] in _FORMATS:
-        rest["format"] = _FORMATS.index(rest["format"])
+    rest["format"] = _NUMBERS.get(rest["format"], rest["format"])
     try:
         digests = pack((note["frame"], note["digest"]))
     except ValueError:

@@ -13,7 +13,8 @@ FOR_THE_USER = (
     r"\b(?:by|from) the (?:user|human|owner)\b|\b(?:user|human|owner)(?:'s)?\s+(?:\w+ly |has |had |have |also )?"
     r"(?:said|says|ask|want|wish|approv|confirm|permi|request|demand|tell|told|instruct|prefer|authori|consent|decid"
     r"|order)"
-    r"|\b(?:(?:be)?nutzer|anwender|utilisat|usuari|usuári|utente|пользовател|gebruiker|użytkownik)|用户|使用者|ユーザ|利用者|사용자"
+    r"|\b(?:(?:be)?nutzer|anwender|utilisat|usuari|usuári|utente|пользовател|gebruiker|użytkownik|användar|uživatel"
+    r"|kullan[ıi]c)|用户|使用者|ユーザ|利用者|사용자|משתמש|مستخدم|ผู้ใช้|उपयोगकर्ता"
 )
 _MORE = (
     r"|\bby (?:a |our |your )?(?:user|human|owner)\b"
@@ -24,13 +25,13 @@ _MORE = (
     r"|tasks?|goals?|requests?|wish(?:es)?|instructions?|preferences?|decisions?|messages?|plans?)\b"
     r"|\b(?:user|human|owner)\s{0,3}(?:\([^()\n]{0,40}\)\s{0,3})?[:：]|\w user text\b"
     r"|newest request:"
-    r"|<\|?\s{0,3}/?(?:user|human)\b|\|>\s{0,3}user\b|im_start\W{0,3}user\b|\buser feedback\b|مستخدم"
+    r"|<\|?\s{0,3}/?(?:user|human)\b|\|>\s{0,3}user\b|im_start\W{0,3}user\b|\buser feedback\b"
 )
 _SPEAKS = re.compile(f"(?i){FOR_THE_USER}{_MORE}", re.MULTILINE)
 # What each of these has, and most text has not; each is looked at with what stands around it.
 _USER = re.compile(
     "user|human|owner|newest request|nutzer|anwender|utilisat|usuari|usuári|utente|пользовател|gebruiker|użytkownik"
-    "|用户|使用者|ユーザ|利用者|사용자|مستخدم"
+    "|användar|uživatel|kullan[ıi]c|משתמש|مستخدم|ผู้ใช้|उपयोगकर्ता|用户|使用者|ユーザ|利用者|사용자"
 )
 BEFORE, AFTER = 30, 120  # characters
 _ODD = re.compile(r"[^\W\x00-\x7f]|[\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")  # letters, and what hides

@@ -3,7 +3,8 @@
 from collections.abc import Container, Mapping
 from typing import Any
 
-from clew.wire.formats import FORMATS, anthropic, gemini, openai_chat
+from clew.core import rawjson
+from clew.wire.formats import AMBIGUOUS, FORMATS
 from clew.wire.formats.base import ApiCall
 
 # Under which a request names a history, or the beginning of one, that its provider has and that cannot be seen.
@@ -22,9 +23,22 @@ def api_call_below(path: str) -> ApiCall | None:
 
 def format_of_client(path: str, headers: Container[str]) -> str:
     """The format that a client speaks whose path asks for nothing that is known."""
-    if "anthropic-version" in headers or path.startswith("/v1/messages"):
-        return anthropic.NAME
-    return gemini.NAME if path.startswith("/v1beta/") or "x-goog-api-key" in headers else openai_chat.NAME
+    return next((one.NAME for one in FORMATS.values() if one.is_spoken(path, headers)), AMBIGUOUS)
+
+
+def with_model(raw: bytes, model: str) -> bytes:
+    """The body of a request whose path names the model, as clew reads it: the body names it, too."""
+    opened = raw.lstrip()
+    return _naming(model) + opened[1:] if model and opened[:1] == b"{" else raw
+
+
+def without_model(raw: bytes, model: str) -> bytes:
+    """The same body as it goes out."""
+    return b"{" + raw.removeprefix(_naming(model))
+
+
+def _naming(model: str) -> bytes:
+    return b'{"model":' + rawjson.dumps(model) + b","
 
 
 def is_elsewhere(body: Mapping[str, Any]) -> bool:

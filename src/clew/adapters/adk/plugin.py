@@ -19,7 +19,6 @@ from google.genai import types
 from clew.adapters.adk.requests import back, dumped, frame_of, has_room_for_tools
 from clew.adapters.host import Adapter, Deciding, Host, Where, call_from, caller
 from clew.adapters.hosted import CHAPTER, Hosted, asked_here
-from clew.agent.results import Outcome
 from clew.catalog.usage import Spent, spent
 from clew.core.caches import Recent
 from clew.errors import ModelError
@@ -28,7 +27,7 @@ from clew.steps.chapters.by_model import ByModel
 from clew.steps.chapters.model import Prompt, Reply
 from clew.store.records import Cause
 from clew.wire.formats.gemini import NAME
-from clew.wire.formats.tools import ToolDeclaration
+from clew.wire.formats.tools import Outcome, ToolDeclaration
 
 THREADS = 512  # conversations, and calls under way, that are remembered; the store has the others
 

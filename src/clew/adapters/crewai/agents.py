@@ -13,7 +13,7 @@ from pydantic import PrivateAttr, create_model
 
 from clew.adapters.crewai.llm import fitted, plain
 from clew.adapters.host import Deciding, Host, Where
-from clew.agent.control import ContextController
+from clew.control import ContextController
 from clew.core.bridge import run
 from clew.core.own_tools import RECALL
 from clew.engine.engine import Engine

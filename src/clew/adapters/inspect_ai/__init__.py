@@ -30,9 +30,9 @@ from clew.adapters.hosted import CHAPTER, Hosted, asked_here
 from clew.adapters.inspect_ai.messages import INSPECT_FORMAT, made, session_in, unbound
 from clew.adapters.restoring import restored
 from clew.adapters.weaving import plain
-from clew.agent.control import ContextController
-from clew.agent.control.pointers import recall_name, with_names
 from clew.catalog.usage import Spent
+from clew.control import ContextController
+from clew.control.pointers import recall_name, with_names
 from clew.core.bridge import cross
 from clew.core.items import Scope
 from clew.engine.engine import body

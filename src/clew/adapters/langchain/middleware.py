@@ -17,7 +17,7 @@ from langgraph.types import Command
 
 from clew.adapters.host import Host, Naming, Where, caller, calling
 from clew.adapters.langchain.call import FittedCall
-from clew.agent.control import SentBody
+from clew.control import SentBody
 from clew.core.bridge import cross, run
 from clew.core.caches import Recent
 from clew.engine.engine import Engine

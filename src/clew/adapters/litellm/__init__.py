@@ -22,8 +22,8 @@ from clew import wire
 from clew.adapters.host import READ, Adapter, Host, Where
 from clew.adapters.hosted import CHAPTER, Hosted, asked_here
 from clew.adapters.weaving import plain
-from clew.agent.control import ContextController
 from clew.config.wiring import configured
+from clew.control import ContextController
 from clew.core import rawjson
 from clew.core.caches import Recent
 from clew.core.items import Scope

@@ -15,7 +15,7 @@ from clew.adapters.hosted import Hosted, asked_here
 from clew.adapters.openai_agents.provider import FittedInput, HearingProvider
 from clew.adapters.openai_agents.requests import AGENTS_FORMAT, items_of, mark_of, request_of
 from clew.adapters.openai_agents.writing import asked, may_be_asked
-from clew.agent.control import ContextController
+from clew.control import ContextController
 from clew.core import rawjson
 from clew.core.bridge import run
 from clew.errors import BadRequest

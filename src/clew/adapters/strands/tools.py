@@ -9,11 +9,10 @@ from strands.tools.tools import PythonAgentTool
 from strands.types.content import Messages
 from strands.types.tools import ToolResult, ToolResultStatus, ToolSpec, ToolUse
 
-from clew.agent.control import offered
-from clew.agent.results import Outcome
+from clew.control import offered
 from clew.core.items import SHORT
 from clew.exchange.thread import Thread, warn
-from clew.wire.formats.tools import ToolDeclaration
+from clew.wire.formats.tools import Outcome, ToolDeclaration
 
 _ID = re.compile(rf"\brecall [0-9a-f]{{{SHORT}}}\b")
 

@@ -12,9 +12,9 @@ from uuid import uuid4
 
 from clew import wire
 from clew.adapters.wrapping.clients import errors_of, passable, relayed_client
-from clew.adapters.wrapping.lines import Blocking, GeminiLine
-from clew.agent.control import ContextController
+from clew.adapters.wrapping.lines import Blocking, WrappedPathLine
 from clew.catalog.stated import served
+from clew.control import ContextController
 from clew.core import rawjson
 from clew.core.bridge import cross
 from clew.core.items import Node, Scope
@@ -140,7 +140,7 @@ class ClientKeeper:
         if not body.get(wire.named(format).LIST) or is_elsewhere(body):
             return await line.send(self._renamed(line, request, body))
         if model:
-            line, body = GeminiLine(line, model), {"model": model, **body}
+            line, body = WrappedPathLine(line, model), {"model": model, **body}
         silent = self._asides is not None and not self._may_offer(body, format)
         controller, asides = (self._silent, None) if silent else (self.controller, self._asides)
         by = served("", request.headers.multi_items()) if format == "anthropic" else ""

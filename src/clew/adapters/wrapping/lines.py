@@ -13,7 +13,7 @@ from clew.core.bridge import cross, on_loop, run
 from clew.core.threads import in_thread_of_its_own
 from clew.errors import BadRequest
 from clew.exchange.transport import ENCODED, Chunks, Transport
-from clew.wire.formats.gemini.calls import without_model
+from clew.wire.requests import without_model
 
 T = TypeVar("T")
 
@@ -115,7 +115,7 @@ class Waiting(_Library):
         return type("Stream", (_Awaited, self.library.AsyncByteStream), {})(chunks, response)
 
 
-class GeminiLine:
+class WrappedPathLine:
     """A line for requests whose model is in their path: the body that goes out does not name it."""
 
     def __init__(self, line: Any, model: str) -> None:

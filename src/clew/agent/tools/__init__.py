@@ -6,7 +6,6 @@ Nothing here knows a model. What tools give is text from elsewhere, unchanged: `
 from collections.abc import Callable
 from pathlib import Path
 
-from clew.agent.results import Outcome
 from clew.agent.tools.calling import AskUser, PermissionRule, Permissions, Toolbox
 from clew.agent.tools.editing import edit_file, write_file
 from clew.agent.tools.listing import list_files
@@ -16,6 +15,7 @@ from clew.agent.tools.running import run
 from clew.agent.tools.searching import installed, search
 from clew.agent.tools.terminal import shown
 from clew.agent.tools.tool import Arguments, Permission, Plan, Tool
+from clew.wire.formats.tools import Outcome
 
 __all__ = [
     "RESULT_CHARACTERS",

@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from clew.agent.results import Outcome
 from clew.agent.tools.tool import Arguments, Permission, Tool
 from clew.core import rawjson
 from clew.errors import BadRequest, ToolError
+from clew.wire.formats.tools import Outcome
 
 PermissionRule = Literal["allow", "ask", "deny"]
 AskUser = Callable[[Tool, Arguments, str], Awaitable[bool]]  # the tool, its arguments, what it would do

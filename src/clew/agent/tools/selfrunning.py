@@ -7,6 +7,8 @@ shell when it starts, an editor when it opens a folder, an agent when it begins.
 
 from pathlib import Path
 
+from clew.clients.known import RUNNING
+
 _FOLDERS = frozenset({".git", "git~1", ".husky", ".githooks", ".ssh"})
 _FILES = frozenset(
     """.gitconfig .envrc .mcp.json .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile
@@ -15,9 +17,8 @@ _FILES = frozenset(
 )
 _PLACES = frozenset(
     """.vscode/tasks.json .vscode/settings.json .vscode/mcp.json .devcontainer/devcontainer.json .devcontainer.json
-    .claude/settings.json .claude/settings.local.json .cursor/mcp.json .cursor/hooks.json .codex/config.toml
-    .gemini/settings.json .qwen/settings.json""".split()
-)
+    .cursor/mcp.json .cursor/hooks.json""".split()
+).union(RUNNING)
 
 
 def runs_itself(path: Path) -> bool:

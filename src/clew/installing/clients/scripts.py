@@ -3,7 +3,7 @@
 import json
 from importlib.resources import files
 
-from clew.agent.control import offered
+from clew.control import offered
 from clew.installing.plugs import ClewCommand, gone
 
 STARTED_AS = '["clew"]'  # in the script, for how clew is started

@@ -151,7 +151,7 @@ class Asking:
         found += [events.Dropped(*at, written.model, why, line) for why, line in written.left_out]
         if written.left_out:
             reasons = ", ".join(f"{n} {why}" for why, n in Tally(why for why, _ in written.left_out).items())
-            _LOGGER.warning("%d lines by %s are left out: %s", len(written.left_out), written.model, reasons)
+            _LOGGER.warning("left out of what %s wrote: %s", written.model, reasons)
         if written.chapters:
             nodes = sum(len(chapter.ids) for chapter in written.chapters)
             sizes = nodes, len(written.chapters), len(written.left_out), written.spent

@@ -34,20 +34,20 @@ SMALL_WORDS = COMMON | frozenset(
     "los las con por para del una como más pero".split()
 )
 _MONTHS = (
-    "jan january januar jänner janvier janv enero ene gennaio janeiro januari января",
-    "feb february februar février fevrier févr febrero febbraio fevereiro februari февраля",
-    "mar march märz maerz mars marzo março maart марта",
-    "apr april avril avr abril abr aprile апреля",
-    "may mai mayo maggio maio mei мая",
-    "jun june juni juin junio giugno junho июня",
-    "jul july juli juillet juil julio luglio julho июля",
-    "aug august août aout agosto ago augustus августа",
-    "sep sept september septembre septiembre settembre setembro сентября",
-    "oct october oktober okt octobre octubre ottobre outubro октября",
-    "nov november novembre noviembre novembro ноября",
-    "dec december dezember dez décembre decembre diciembre dic dicembre dezembro ноября декабря",
+    "jan january januar jänner janvier janv enero ene gennaio janeiro januari января stycznia ledna ocak",
+    "feb february februar février fevrier févr febrero febbraio fevereiro februari февраля lutego února şubat",
+    "mar march märz maerz mars marzo março maart марта mars marca března mart",
+    "apr april avril avr abril abr aprile апреля kwietnia dubna nisan",
+    "may mai mayo maggio maio mei мая maj maja května mayıs",
+    "jun june juni juin junio giugno junho июня czerwca června haziran",
+    "jul july juli juillet juil julio luglio julho июля lipca července temmuz",
+    "aug august août aout agosto ago augustus августа augusti sierpnia srpna ağustos",
+    "sep sept september septembre septiembre settembre setembro сентября września září eylül",
+    "oct october oktober okt octobre octubre ottobre outubro октября października října ekim",
+    "nov november novembre noviembre novembro ноября listopada listopadu kasım",
+    "dec december dezember dez décembre decembre diciembre dic dicembre dezembro декабря grudnia prosince aralık",
 )
-_MONTH = {name: n for n, names in enumerate(_MONTHS, 1) for name in names.split()}
+_MONTH = {form: n for n, names in enumerate(_MONTHS, 1) for name in names.split() for form in (name, seen(name))}
 _NUMBERS = {
     word: n
     for n, words in {
@@ -65,8 +65,10 @@ _NUMBERS = {
 _UNITS = {
     unit: worth
     for worth, units in {
-        1e3: "k K thousand tsd Tsd kB KB kb s sec m kg km 千", 1e4: "万 萬", 1e6: "M mio Mio million millions MB Mb",
-        1e8: "亿 億", 1e9: "bn billion B GB Gb", 1e12: "TB", 1: "ms mm g b bytes", 10: "cm", 60e3: "min", 3.6e6: "h",
+        1e3: "k K thousand tsd Tsd kB KB kb s sec m kg km l L 千 公里 千米 公斤", 1e4: "万 萬",
+        1e6: "M mio Mio million millions MB Mb",
+        1e8: "亿 億", 1e9: "bn billion B GB Gb", 1e12: "TB", 1: "ms mm g ml bytes", 10: "cm cl",
+        60e3: "min", 3.6e6: "h",
         1024: "KiB", 1024**2: "MiB", 1024**3: "GiB", 0.01: "% percent Prozent pct",
     }.items()
     for unit in units.split()
@@ -88,7 +90,7 @@ _SCANNED = re.compile(
     r"|\s?(?:[aApP]\.?[mM]\b|[uU]hr\b|o['’]clock|[点點時时시](?:\s?\d\d?\s?分)?)))"
     r"|(?P<number>(?<![\w.])\d{1,9}\s?[万萬]\s?\d{1,4}(?![\w.])"
     r"|(?<![\w.])[$€£¥]?(?:\d{1,3}(?:[,.'\u2009\u202f ]\d{3})+(?!\d)|\d+)(?:[.,]\d{1,9})?"
-    rf"(?:\s?(?:[万萬亿億千]|(?:{_UNIT})(?!\w)))?(?![A-Za-z0-9_%]|[-./@]\w))"
+    rf"(?:\s?(?:公里|千米|公斤|[万萬亿億千]|(?:{_UNIT})(?!\w)))?(?![A-Za-z0-9_%]|[-./@]\w))"
     r"|(?P<chunk>(?:[#.@/$]|[~-](?=[-~/A-Za-z])){0,9}\w[\w./@+~-]*)"
 )
 _APART = re.compile(r"(?<=[\u0e00-\uffff])(?=[!-~])|(?<=[!-~])(?=[\u0e00-\uffff])")
@@ -104,6 +106,9 @@ _FIGURE = re.compile(r"\d(?:[\d.,'\u2009\u202f ]*\d)?")
 _VALUE = re.compile(r"\d+(?:[.,]\d+)?")
 _CHAIN = re.compile(r"(?<![\d.])\d+(?:\.\d+)+")
 _RANGE = re.compile(rf"\d[\d.,]*(?:[-/]\d[\d.,]*)+(?:{_UNIT})?")
+_GROUPS = re.compile(r"(?<![\w.,])\d{2,5}(?:[ -]\d{2,5}){1,5}(?![\w.,]\d)")
+_DOTTED = re.compile(r"(\d\d?)\.(\d\d)")  # a number, a time or a day
+_ALSO = re.compile(r"(\d\d?)\s?(?:[-–/,&]|[^\W\d_]{1,3})\s?\Z")  # a day before another of the same month
 _DEGREES = re.compile("°[CF]")
 _FEW = re.compile(r"\d,\d")  # perhaps a list
 _ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)?")
@@ -232,6 +237,11 @@ def _keys(text: str, known: dict[str, frozenset[str]]) -> set[str]:
         if (keys := known.get(mark)) is None:
             keys = known[mark] = frozenset(_keys_of(kind, chunk))
         found |= keys
+        if kind == "date" and (also := _ALSO.search(text, max(0, match.start() - 8), match.start())):
+            found |= {f"d{month}-{int(also[1])}" for _, month, day in _dates(chunk) if day}
+    for match in _GROUPS.finditer(text):  # a telephone number, however it is parted
+        runs = _DIGITS.findall(match.group())
+        found |= {_value(int("".join(runs[n:stop]))) for n in range(len(runs)) for stop in range(n + 2, len(runs) + 1)}
     for match in _COUNTED.finditer(text):
         found.add(_value(_counted(match.group())))
     return found
@@ -443,6 +453,10 @@ def _number(chunk: str, about: bool) -> Iterator[ExactToken]:
     ways = [Way((_value(value),)) for value, _ in found]
     if _SPACED.search(chunk):  # perhaps several numbers
         ways.append(Way(tuple(_value(int(run)) for run in runs)))
+    if dotted := _DOTTED.fullmatch(chunk):
+        first, last = int(dotted[1]), int(dotted[2])
+        ways += [Way((f"t{60 * first + last}",))] if first < 24 and last < 60 else []
+        ways += [Way((f"d{last}-{first}",))] if 0 < first < 32 and 0 < last < 13 else []
     rounded = []
     for value, step in found:
         if about and not step:

@@ -31,9 +31,11 @@ from clew.text.quoting import speaks_for_user, unvoiced
 
 MOST_NAMED = 30  # not found: those that are named one by one
 MOST_BY_TOOLS = 10
+CODED = 2  # words a sign: with fewer it is a row of a table or a program
 SAID = 6  # words by which a line is known
 SHARED = 1 / 3  # of a claim's words stand in the sentence that it is taken from: the others paraphrase it
 REPEATED = 0.6  # of an order's words stand in one line of a result
+TELLS = 1  # word by which a writer says that somebody says so
 LEAST_WORDS = 2  # that no letters of other scripts look like: a text is written in Cyrillic ones
 LEAST_WISH = 2  # words beside those that say who speaks: with one it is a heading
 FEW = 24  # characters of a claim that does not say what it is about
@@ -93,11 +95,17 @@ _HEADING = re.compile(
 )
 _ASKS = re.compile(rf"(?i){_PERSON}\s{_LITTLE}{_any('asks')}")
 _THE_PERSON = re.compile(r"(?i)\bthe (?:person|customer|client)\b")
+_SUBJECT = re.compile(
+    rf"(?i)^\W{{0,9}}(?:[^\W\d_]{{1,4}}['’ ]\s?)?(?:{_PERSON}(?<!['’]s)\s(?=[^\W\d_])|{_SIGNED}(?![的の의]))"
+)
+_NAMED = re.compile(rf"(?i){_PERSON}|{_SIGNED}")
+_COUNTED = "number", "date", "time"  # kinds of tokens that name nothing
+_ENDS = re.compile(r"[.!?。！？]\W{0,3}$")
 _ASIDE = re.compile(r"[(:]")
 _SENTENCE = re.compile(r"(?<=[.!?;])\s|(?<=。)|\n")
 _CLAUSE = re.compile(r"[:：]\s|[\[\](){}<>‹›]")
 _CODE = re.compile(r"`([^`\n]{3,200})`")
-_CODED = re.compile(r"[`|{}=<>]|[,;]$")  # a row of a table, or of a program
+_SIGN = re.compile(r"[`|{}=<>]+|[,;]$")  # of a table or a program
 _CYRILLIC = re.compile(r"(?<![^\W\d_])[\u0400-\u04ff]+(?![^\W\d_])")
 _QUOTE = re.compile(r"[\"“„«「『]([^\"“”„«»「」『』\n]{12,400})[\"”“»」』]")
 _ACCOUNT = re.compile(r"[A-Z][A-Z0-9]{1,9}-\d{1,12}|#?\d{6,20}")
@@ -159,21 +167,22 @@ class Vouching:
                 continue
             kept.append(line)
             fitting = self._originals.fitting(stems(line))
+            is_theirs = bool(_SUBJECT.match(_looks(line)))
             for token in (*tokens(line), *(proper(line) if names and not (fenced or is_heading) else ())):
                 compared += 1
                 where = self._originals.where(token, fitting)
                 if not where:
                     missing += 1
                     unfound[written(token)] = None
-                elif where <= self._results and _is_told(token):
+                elif where <= self._results and (_is_told(token) or (is_theirs and token.kind not in _COUNTED)):
                     whole = self._originals.where(token, None)
                     by_tools.update({written(token): None} if whole <= self._results else {})
             by_tools.update(dict.fromkeys(self._commands(line)))
-            if not (fenced or is_heading) and self._is_a_tools(looks := _looks(line)):
+            if not (fenced or is_heading) and self._is_taken_over(looks := _looks(line)):
                 # A writer has words of its own: a sentence that it took over may be there to be taken over.
                 if _SETTLES.search(looks):
                     by_tools[_by_its_words(line)] = None
-                elif not _CODED.search(looks) and not any(name.strip("`") in line for name in by_tools):
+                elif not _is_coded(looks) and not any(name.strip("`") in line for name in by_tools):
                     copied[_by_its_words(line)] = None
         found = [(NOT_FOUND, list(unfound), MOST_NAMED), (BY_TOOLS, list(by_tools | copied), MOST_BY_TOOLS)]
         findings = tuple(title + _listed(names_, most) for title, names_, most in found if names_)
@@ -202,7 +211,9 @@ class Vouching:
                 _RULE.search(sentence) and not _ASKED.match(sentence) and not self._is_typed(sentence, permission=False)
             ):
                 return "rule"
-            elif _speaks_for_user(sentence) and not self._is_wished(sentence, looks):
+            elif self._is_put_in_their_mouth(sentence) or (
+                _speaks_for_user(sentence) and not self._is_wished(sentence, looks)
+            ):
                 return "request"
         ordered = _ORDER.search(looks) or (by_itself and _ACT.search(looks))
         ordered = ordered or (_READER.search(looks) and _SETTLES.search(looks))
@@ -222,7 +233,9 @@ class Vouching:
             return False  # about something that only tools named
         denied = bool(_NOT.search(claim)) or bool(_REFUSES.search(claim))
         least = min(len(said), max(2, round(SHARED * len(said))))
-        for words, denies, pasted, is_answer in self._sentences:
+        own = _noes(claim)  # who agreed to roll back said "back"
+        for words, noes, pasted, is_answer in self._sentences:
+            denies = bool(noes if denied else noes - own)
             fits = denied == denies and not pasted if permission else denied <= denies
             if fits and is_answer >= answers and len(said & words) >= least:
                 return True
@@ -252,8 +265,11 @@ class Vouching:
         if any(len(said & typed[0]) >= least for typed in self._sentences):
             return False
         passing = self._results | {n for n, item in enumerate(self._items) if item.kind == "call"}
-        if any((where := self._originals.where(token, None)) and where <= passing for token in tokens(claim)):
-            return True
+        for token in tokens(claim):
+            where = self._originals.where(token, None)
+            # What stands nowhere may be what a tool said in code; a wrong figure is named, and leaves the wish.
+            if where <= passing and (where or token.kind not in _COUNTED):
+                return True
         spoken, passed = set[str](), set[str]()
         for n in (self._originals.fitting(said) or set()) & set(range(len(self._texts))):
             (passed if n in passing else spoken).update(said & stems(self._texts[n]))
@@ -267,8 +283,8 @@ class Vouching:
         where = self._originals.where(token, None)
         return not where or not where <= self._results
 
-    def _is_a_tools(self, line: str) -> bool:
-        """Whether a line of a result has most of its words, some of which nobody else said."""
+    def _is_a_tools(self, line: str, beside: int = 0) -> bool:
+        """Whether a line of a result has most of its words, but for some `beside`, some of which nobody else said."""
         said = stems(line)
         if len(said) < 2:
             return False
@@ -277,26 +293,46 @@ class Vouching:
         if not only and not any(not self._is_own(token) for token in tokens(line)):
             return False
         rows = Counter(row for stem in said for row in self._rows.get(stem, ()))
-        return bool(rows) and max(rows.values()) >= max(2, REPEATED * len(said))
+        return bool(rows) and max(rows.values()) >= max(2, REPEATED * (len(said) - beside))
+
+    def _is_taken_over(self, line: str) -> bool:
+        """Whether a tool has most of its words, perhaps but for one by which the writer says who says so."""
+        return self._is_a_tools(line) or (self._is_a_tools(line, TELLS) and not self._is_typed(line, permission=False))
+
+    def _is_put_in_their_mouth(self, sentence: str) -> bool:
+        """Whether it has a tool's sentence, which names nobody, be what the user does."""
+        said = stems(sentence) - _SPEAKING
+        is_theirs = _SUBJECT.match(sentence) and len(said) >= LEAST_WISH
+        if not is_theirs or self._is_typed(sentence, permission=False):
+            return False
+        rows = Counter(row for stem in said for row in self._rows.get(stem, ()))
+        least = max(LEAST_WISH, REPEATED * (len(said) - TELLS))
+        told = [self._lines[row] for row, shared in rows.items() if shared >= least]
+        return any(map(_ENDS.search, told)) and not any(map(_NAMED.search, told))
+
+    @cached_property
+    def _lines(self) -> Sequence[str]:
+        """The lines of results; of a page without line ends its sentences."""
+        texts = (self._texts[n].replace("\\n", "\n").split("\n") for n in sorted(self._results))
+        rows = (row for text in texts for row in text)
+        return [part for row in rows for part in ([row] if len(row) < LONG else _SENTENCE.split(row))]
 
     @cached_property
     def _rows(self) -> Mapping[str, Sequence[int]]:
-        """The lines of results that have a word, by their numbers; of a page without line ends its sentences."""
+        """The lines of results that have a word, by their numbers."""
         found: defaultdict[str, list[int]] = defaultdict(list)
-        texts = (self._texts[n].replace("\\n", "\n").split("\n") for n in sorted(self._results))
-        rows = (part for text in texts for row in text for part in ([row] if len(row) < LONG else _SENTENCE.split(row)))
-        for number, row in enumerate(rows):
+        for number, row in enumerate(self._lines):
             for stem in stems(row):
                 found[stem].append(number)
         return found
 
     @cached_property
-    def _sentences(self) -> list[tuple[set[str], bool, bool, bool]]:
-        """The words of sentences that the user typed, one and two in a row; whether they deny, are pasted, answer.
+    def _sentences(self) -> list[tuple[set[str], set[str], bool, bool]]:
+        """The words of sentences that the user typed, one and two in a row; their noes; if pasted, an answer.
 
         A short answer has the words of what it answers.
         """
-        found, asked, done = [], "", ""
+        found, asked, done = list[tuple[set[str], set[str], bool, bool]](), "", ""
         for item in self._items:
             if item.role == "assistant" and item.kind == "text":
                 asked = item.text[-QUESTION:]
@@ -305,14 +341,16 @@ class Vouching:
             for part, pasted in _typed(item):
                 pieces = [piece for piece in _SENTENCE.split(_looks(part)) if piece and piece.strip()]
                 if not pasted and len(part) <= SHORT_ANSWER and _ASSENT.match(part) and not _NOT.search(part):
-                    found.append((stems(f"{asked} {part}"), False, False, True))
+                    found.append((stems(f"{asked} {part}"), set(), False, True))
                 elif not pasted and len(part) <= 4 * SHORT_ANSWER and _DENIES.search(part):
-                    found.append((stems(f"{asked} {done} {part}"), True, False, True))
+                    found.append(
+                        (stems(f"{asked} {done} {part}"), {"", *_noes(part)}, False, True)
+                    )  # "" is in no claim
                 done = ""
                 for n, piece in enumerate(pieces):
                     both = f"{piece} {pieces[n + 1]}" if n + 1 < len(pieces) else piece
-                    found.append((stems(piece), bool(_DENIES.search(piece)), pasted, False))
-                    found.append((stems(both), bool(_DENIES.search(both)), pasted, False))
+                    found.append((stems(piece), _noes(piece), pasted, False))
+                    found.append((stems(both), _noes(both), pasted, False))
         return found
 
     @cached_property
@@ -340,6 +378,11 @@ class Vouching:
         return _spaced("\n".join(self._texts[n] for n in sorted(self._results)))
 
 
+def _noes(text: str) -> set[str]:
+    """The words of a text that say no, or may be told as one."""
+    return {word.lower() for word in _DENIES.findall(text)}
+
+
 def _speaks_for_user(text: str) -> bool:
     """Whether it tells what the user wants, also by the name that the prompt has for them."""
     return speaks_for_user(_THE_PERSON.sub("the user", text)) or _ASKS.search(text) is not None
@@ -349,6 +392,11 @@ def _by_its_words(line: str) -> str:
     """A line by its first words, as a finding names it."""
     words = line.strip(" -*•\t").partition(",")[0].split()
     return f"“{' '.join(words[:SAID])}{' …' if len(words) > SAID else ''}”"
+
+
+def _is_coded(line: str) -> bool:
+    """Whether it is a row of a table or a program: a sign or two make no sentence one."""
+    return CODED * len(_SIGN.findall(line)) > sum(any(map(str.isalpha, word)) for word in line.split())
 
 
 def _looks(text: str) -> str:

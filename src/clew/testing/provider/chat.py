@@ -1,10 +1,10 @@
 """Chat Completions as OpenAI answers it; thoughts as DeepSeek, vLLM and others add them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from clew.testing.provider.answers import CREATED, ProviderBody, ProviderTurn, sse
-from clew.testing.provider.faults import ProviderFault, openai
+from clew.testing.provider.faults import ProviderFault, Refusals, openai
 
 WHY = {"end": "stop", "length": "length", "window": "length", "filter": "content_filter"}
 
@@ -90,3 +90,18 @@ def _usage(turn: ProviderTurn) -> ProviderBody:
             "rejected_prediction_tokens": 0,
         },
     }
+
+
+class ChatRefusals(Refusals):
+    """What OpenAI says of Chat Completions."""
+
+    def lacking(self, body: ProviderBody, headers: Mapping[str, str], counts: bool) -> ProviderFault | None:
+        if found := super().lacking(body, headers, counts):
+            return found
+        if body.get("stream_options") is None or body.get("stream"):
+            return None
+        words = "The 'stream_options' parameter is only allowed when 'stream' is enabled."
+        return ProviderFault(400, "invalid_request_error", words, None, "stream_options")
+
+
+refusals = ChatRefusals()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from clew.testing.provider.answers import CREATED, ProviderBody, ProviderTurn, sse
 from clew.testing.provider.cache import spoken
-from clew.testing.provider.faults import ProviderFault, openai
+from clew.testing.provider.faults import ProviderFault, Refusals, exceeded, openai
 
 NamedEvent = tuple[str, ProviderBody]  # its name, and what it says beside name and number
 
@@ -151,3 +151,15 @@ def _usage(turn: ProviderTurn) -> ProviderBody:
         "output_tokens_details": {"reasoning_tokens": turn.thought},
         "total_tokens": spent.input + turn.output,
     }
+
+
+class ResponsesRefusals(Refusals):
+    """What OpenAI says of Responses."""
+
+    def too_long(self, body: ProviderBody, asked: int, window: int) -> ProviderFault | None:
+        """It names no number."""
+        words = "Your input exceeds the context window of this model. Please adjust your input and try again."
+        return exceeded(words, "input") if asked > window else None
+
+
+refusals = ResponsesRefusals()

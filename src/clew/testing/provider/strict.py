@@ -9,10 +9,10 @@ from typing import Protocol
 from clew.catalog.usage import Spent
 from clew.core import rawjson
 from clew.errors import BadRequest
-from clew.testing.provider import chat, counts, faults, gemini, listing, messages, responses
+from clew.testing.provider import chat, counts, gemini, messages, responses
 from clew.testing.provider.answers import Answer, ProviderBody, ProviderTurn
 from clew.testing.provider.cache import Cache, CachedBlock, opening, prompt, shared
-from clew.testing.provider.faults import ProviderFault
+from clew.testing.provider.faults import ProviderFault, Refusals
 from clew.testing.provider.routes import Route, route, speaker
 from clew.testing.provider.serving import LoopbackServer, ServedReply, ServedRequest
 from clew.wire import check, named
@@ -20,6 +20,9 @@ from clew.wire.formats.gemini import NAME as GEMINI
 
 
 class ProviderShape(Protocol):
+    @property
+    def refusals(self) -> Refusals: ...
+
     def whole(self, turn: ProviderTurn) -> ProviderBody: ...
     def stream(self, turn: ProviderTurn, fault: ProviderFault | None = None) -> Iterator[bytes]: ...
 
@@ -101,20 +104,22 @@ class StrictProvider:
             return self._get(asked) if asked.method == "GET" else self._post(asked)
         except Exception as error:
             self._errors.append(error)
-            return _failed(ProviderTurn("openai_chat"), faults.told(500, "openai_chat", words=repr(error)))
+            return _failed(ProviderTurn("openai_chat"), chat.refusals.fault(500, words=repr(error)))
 
     def _get(self, asked: ServedRequest) -> ServedReply:
         format = speaker(asked)
-        found = listing.found(asked.path, self.models, format)
+        refusals = SHAPES[format].refusals
+        found = refusals.found(asked.path, self.models)
         if found is None:
-            return _failed(ProviderTurn(format), faults.told(404, format, asked.path.rpartition("/")[2]))
+            return _failed(ProviderTurn(format), refusals.fault(404, asked.path.rpartition("/")[2]))
         return ServedReply(200, [rawjson.dumps(found)])
 
     def _post(self, asked: ServedRequest) -> ServedReply:
         wanted = route(asked)
         if wanted is None:
             format = speaker(asked)
-            return _failed(ProviderTurn(format), faults.told(404, format, words=f"Invalid URL (POST {asked.path})"))
+            words = f"Invalid URL (POST {asked.path})"
+            return _failed(ProviderTurn(format), SHAPES[format].refusals.fault(404, words=words))
         format = wanted.call.format
         body = _read(asked.raw)
         if body is not None and wanted.call.model:
@@ -122,13 +127,14 @@ class StrictProvider:
         blocks = list(prompt(counts.counted(body or {})))
         heard, number = self._hear(asked, wanted, body or {}, blocks)
         turn = ProviderTurn(format, heard.body, spent=heard.spent, number=number, listed=not wanted.events)
-        fault = faults.unreadable(format) if body is None else self._refusal(turn, heard, wanted)
+        refusals = SHAPES[format].refusals
+        fault = refusals.fault(400, words=refusals.unreadable) if body is None else self._refusal(turn, heard, wanted)
         if fault:
             return _failed(turn, fault)
         if wanted.call.act == "count":
             return _told(turn, [rawjson.dumps(named(format).counted(turn.spent.input))], streamed=False)
         window = self.models.get(turn.model, self.window)
-        if fault := faults.too_long(turn.body, format, turn.spent.input, window):
+        if fault := refusals.too_long(turn.body, turn.spent.input, window):
             if heard.streamed and format == "openai_responses":  # says it in the stream
                 return _told(turn, responses.stream(turn, fault), streamed=True)
             return _failed(turn, fault)
@@ -140,7 +146,7 @@ class StrictProvider:
         answer, shape = turn.answer, SHAPES[turn.format]
         fault = None
         if answer.status != 200 and answer.raw is None:
-            fault = faults.told(answer.status, turn.format, turn.model, answer.error)
+            fault = shape.refusals.fault(answer.status, turn.model, answer.error)
         if fault and not (answer.late and heard.streamed):
             return _failed(turn, fault)
         with self._lock:
@@ -173,12 +179,13 @@ class StrictProvider:
             return heard, len(self.heard)
 
     def _refusal(self, turn: ProviderTurn, heard: HeardRequest, wanted: Route) -> ProviderFault | None:
-        if fault := faults.amiss(turn.body, heard.headers, heard.query, turn.format, wanted.call.act == "count"):
+        refusals = SHAPES[turn.format].refusals
+        if fault := refusals.amiss(turn.body, heard.headers, heard.query, wanted.call.act == "count"):
             return fault
         if self.models and turn.model not in self.models:
-            return faults.told(404, turn.format, turn.model)
+            return refusals.fault(404, turn.model)
         found = check(counts.counted(turn.body), turn.format)
-        return faults.broken(found[0], turn.format) if found else None
+        return refusals.broken(found[0]) if found else None
 
     def _next(self, body: ProviderBody) -> Answer:
         if callable(self.script):
@@ -197,14 +204,15 @@ def _read(raw: bytes) -> ProviderBody | None:
 
 def _told(turn: ProviderTurn, parts: Iterable[bytes], streamed: bool, kind: str | None = None) -> ServedReply:
     answer = turn.answer
-    headers = faults.headers(answer, turn.format, turn.id("req_")) | ({"Content-Type": kind} if kind else {})
+    headers = SHAPES[turn.format].refusals.headers(answer, turn.id("req_")) | ({"Content-Type": kind} if kind else {})
     status = 200 if streamed else answer.status
     return ServedReply(status, parts, streamed, headers, answer.seconds, answer.packet, answer.pause, answer.cut)
 
 
 def _failed(turn: ProviderTurn, fault: ProviderFault) -> ServedReply:
     answer, request = turn.answer, turn.id("req_")
-    said = faults.written(fault, turn.format, request, answer)
-    headers = faults.headers(answer, turn.format, request)
+    refusals = SHAPES[turn.format].refusals
+    said = refusals.written(fault, request, answer)
+    headers = refusals.headers(answer, request)
     written = rawjson.dumps([said] if turn.listed else said)
     return ServedReply(fault.status, [written], headers=headers, seconds=answer.seconds, cut=answer.cut)

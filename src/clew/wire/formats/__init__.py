@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from clew.core import extensions
 from clew.errors import BadRequest
 from clew.wire.formats import anthropic, bedrock, gemini, openai_chat, openai_responses
 from clew.wire.formats.anthropic import Anthropic
@@ -12,7 +13,7 @@ from clew.wire.formats.gemini import Gemini
 from clew.wire.formats.openai_chat import OpenAIChat
 from clew.wire.formats.openai_responses import OpenAIResponses
 
-FORMATS: Mapping[str, Format] = {
+FORMATS: dict[str, Format] = {
     one.NAME: one for one in (OpenAIChat(), Anthropic(), OpenAIResponses(), Bedrock(), Gemini())
 }
 
@@ -26,6 +27,12 @@ def named(format: str) -> Format:
     if format not in FORMATS:
         raise BadRequest(f"unknown format {format!r}: use one of {', '.join(FORMATS)}")
     return FORMATS[format]
+
+
+def add(name: str) -> None:
+    """Take in the format that an installed package brings under this name."""
+    if name not in FORMATS:
+        FORMATS[name] = extensions.brought(extensions.FORMATS, name)()
 
 
 def detect(body: Mapping[str, Any]) -> str:

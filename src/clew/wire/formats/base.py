@@ -5,7 +5,7 @@ from dataclasses import replace as with_
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from clew.core.items import Frame, Item
-from clew.errors import BadRequest
+from clew.errors import BadRequest, ModelError
 from clew.wire.formats.media import Media
 from clew.wire.formats.plain import Block
 from clew.wire.formats.tools import Choice, ToolDeclaration
@@ -55,10 +55,22 @@ class CallResult(NamedTuple):
     failed: bool = False
 
 
+class ModelQuestion(NamedTuple):
+    """What a model is asked, by itself or after a request."""
+
+    text: str
+    limit: int  # tokens of the answer
+    model: str
+    system: str = ""
+    after: Block | None = None
+    like: Mapping[str, Any] = {}  # a request that names parameters as its server knows them
+
+
 class Format:
     """One wire format. What is the same in most of them is written here; the others say what theirs is."""
 
     NAME: ClassVar[str]
+    number: ClassVar[int | None] = None  # what logs on disk have in place of its name, if they have not the name
     LIST: ClassVar[str]  # the key under which a body has its history
     RULES: ClassVar[Sequence[Rule]]  # what its provider refuses
 
@@ -75,6 +87,7 @@ class Format:
     declares_calls: ClassVar[bool] = False  # a history with calls needs tools declared
     names_results: ClassVar[bool] = False  # a result names its tool
     joins_results: ClassVar[bool] = False  # one message has all results
+    signs_first_call: ClassVar[bool] = False  # of calls made together, that one alone
     least_limit: ClassVar[int | None] = None  # tokens of an answer where nobody named any: it wants a number
     warmest: ClassVar[float | None] = None  # the temperature that is too much
     mark: ClassVar[Block | None] = None  # how the end of a cached prefix is marked
@@ -210,6 +223,10 @@ class Format:
         """What a user typed, as a message."""
         return {"role": "user", "content": text}
 
+    def question(self, asked: ModelQuestion) -> Block:
+        """The body that asks it; `after` is the body's to change."""
+        raise ModelError(f"nobody is asked in the format {self.NAME}", "refused")
+
     # What a server says.
 
     def read_request(self, path: str) -> ApiCall | None:
@@ -219,6 +236,10 @@ class Format:
     def read_request_below(self, path: str) -> ApiCall | None:
         """The same where a base URL may have a path of its own."""
         return next((ApiCall(self.NAME, act) for known, act in self.paths.items() if path.endswith(known)), None)
+
+    def is_spoken(self, path: str, headers: Container[str]) -> bool:
+        """Whether a client that asks for nothing that is known speaks it."""
+        return False
 
     def counted(self, tokens: int) -> Block:
         """The answer to a request that only counts."""

@@ -3,11 +3,18 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from clew.wire.formats.plain import Block, fresh
 
 NAME_LENGTH = 64  # characters of a tool's name that every provider takes
+
+
+class Outcome(NamedTuple):
+    """What a model is told of its call."""
+
+    text: str
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any, ClassVar
 
 from clew.core.items import Item
-from clew.wire.formats.anthropic import codec, media, tools, writing
+from clew.wire.formats.anthropic import asking, codec, media, tools, writing
 from clew.wire.formats.anthropic.answers import MessagesAnswer
 from clew.wire.formats.anthropic.codec import LIST, NAME
 from clew.wire.formats.anthropic.joining import MessagesStream
@@ -40,9 +40,11 @@ class Anthropic(Format):
     """Results are blocks of the user's."""
 
     NAME, LIST, RULES = NAME, LIST, RULES
+    number = 1
     provider = Provider("anthropic", "https://api.anthropic.com", ("ANTHROPIC_API_KEY",), "x-api-key")
     answer, joined = staticmethod(MessagesAnswer), staticmethod(MessagesStream)
     said, events = staticmethod(writing.said), staticmethod(writing.events)
+    question = staticmethod(asking.question)
     split, join = staticmethod(codec.split), staticmethod(codec.join)
     read, write = staticmethod(codec.read), staticmethod(codec.write)
     read_choice, write_tools = staticmethod(tools.read_choice), staticmethod(tools.write_tools)
@@ -74,6 +76,9 @@ class Anthropic(Format):
             for r in results
         ]
         return [{"role": "user", "content": blocks}] if blocks else []
+
+    def is_spoken(self, path: str, headers: Container[str]) -> bool:
+        return "anthropic-version" in headers or path.startswith("/v1/messages")
 
     def error(self, status: int, message: str, code: str | None = None) -> Block:
         kind = ERROR_KINDS.get(status, "api_error" if status >= 500 else "invalid_request_error")

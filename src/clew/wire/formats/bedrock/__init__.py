@@ -19,6 +19,7 @@ class Bedrock(Format):
     """Blocks have no type: each is under the key that names it."""
 
     NAME, LIST, RULES = NAME, LIST, RULES
+    number = 4
     split, join = staticmethod(codec.split), staticmethod(codec.join)
     read, write = staticmethod(codec.read), staticmethod(codec.write)
     read_choice, write_tools = staticmethod(tools.read_choice), staticmethod(tools.write_tools)

@@ -8,7 +8,17 @@ from urllib.parse import unquote
 
 from clew.core import rawjson
 from clew.core.items import Item
-from clew.wire.formats.base import ApiAct, ApiCall, CallResult, Format, ParameterKeys, Provider, is_seen, with_wire
+from clew.wire.formats.base import (
+    ApiAct,
+    ApiCall,
+    CallResult,
+    Format,
+    ModelQuestion,
+    ParameterKeys,
+    Provider,
+    is_seen,
+    with_wire,
+)
 from clew.wire.formats.gemini import codec, media, tools, writing
 from clew.wire.formats.gemini.answers import GeminiAnswer
 from clew.wire.formats.gemini.calls import without
@@ -42,6 +52,7 @@ class Gemini(Format):
     """Contents with parts; results must stand by themselves, and name their tools."""
 
     NAME, LIST, RULES = NAME, LIST, RULES
+    number = 3
     provider = Provider(
         NAME, "https://generativelanguage.googleapis.com", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "x-goog-api-key"
     )
@@ -54,7 +65,7 @@ class Gemini(Format):
     plain_schema = staticmethod(tools.lowered)
     parameters = ParameterKeys("maxOutputTokens", "temperature", "topP", "", "stopSequences", "generationConfig")
     usage_keys = ("promptTokenCount", "totalTokenCount")
-    user_first = refuses_empty_text = names_results = joins_results = streams_lists = True
+    user_first = refuses_empty_text = names_results = joins_results = signs_first_call = streams_lists = True
 
     def system(self, text: str) -> Block:
         return {"systemInstruction": {"parts": [{"text": text}]}}
@@ -99,6 +110,16 @@ class Gemini(Format):
     def begun(self, text: str) -> Block:
         return {"role": "model", "parts": [{"text": text}]}
 
+    def question(self, asked: ModelQuestion) -> Block:
+        body = asked.after or {LIST: [], **(self.system(asked.system) if asked.system else {})}
+        key = "generation_config" if "generation_config" in body else "generationConfig"
+        config = body.get(key) or {}
+        thinking = config.get("thinkingConfig") or config.get("thinking_config") or {}
+        budget = thinking.get("thinkingBudget", thinking.get("thinking_budget")) or 0
+        most = "max_output_tokens" if "max_output_tokens" in config else "maxOutputTokens"
+        limited = {**config, most: asked.limit + max(0, budget)}
+        return {**body, key: limited, LIST: [*body[LIST], self.asked(asked.text)]}
+
     def asked(self, text: str) -> Block:
         return {"role": "user", "parts": [{"text": text}]}
 
@@ -109,6 +130,9 @@ class Gemini(Format):
 
     def read_request_below(self, path: str) -> ApiCall | None:
         return _call(found) if (found := ACTS.search(path)) else None
+
+    def is_spoken(self, path: str, headers: Container[str]) -> bool:
+        return path.startswith("/v1beta/") or "x-goog-api-key" in headers
 
     def counted(self, tokens: int) -> Block:
         return {"totalTokens": tokens, "promptTokensDetails": [{"modality": "TEXT", "tokenCount": tokens}]}

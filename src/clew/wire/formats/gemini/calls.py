@@ -1,29 +1,13 @@
-"""Requests of Gemini's API, which name their model in the path, and the parts of its answers without clew's calls."""
+"""The parts of answers of Gemini's API without clew's calls."""
 
 from collections import Counter as Tally
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any
 
-from clew.core import rawjson
 from clew.wire.formats.gemini.codec import id_of
 from clew.wire.formats.plain import Block
 
 THOUGHT_SIGNATURE = "thoughtSignature"
-
-
-def _naming(model: str) -> bytes:
-    return b'{"model":' + rawjson.dumps(model) + b","
-
-
-def with_model(raw: bytes, model: str) -> bytes:
-    """A body that names its model, as clew reads it."""
-    opened = raw.lstrip()
-    return _naming(model) + opened[1:] if model and opened[:1] == b"{" else raw
-
-
-def without_model(raw: bytes, model: str) -> bytes:
-    """The body as it goes out."""
-    return b"{" + raw.removeprefix(_naming(model))
 
 
 class CallTaker:

@@ -4,7 +4,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any, ClassVar
 
 from clew.core.items import Frame
-from clew.wire.formats.base import ApiAct, ApiCall, CallResult, Format, ParameterKeys, Provider
+from clew.wire.formats.base import ApiAct, ApiCall, CallResult, Format, ModelQuestion, ParameterKeys, Provider
 from clew.wire.formats.media import Media
 from clew.wire.formats.openai_chat import codec, media, tools, writing
 from clew.wire.formats.openai_chat.answers import ChatAnswer
@@ -24,6 +24,7 @@ class OpenAIChat(Format):
 
     end_of_stream = b"data: [DONE]\n\n"
     NAME, LIST, RULES = NAME, LIST, RULES
+    number = 0
     provider = OPENAI
     answer, joined = staticmethod(ChatAnswer), staticmethod(ChatStream)
     said, events = staticmethod(writing.said), staticmethod(writing.events)
@@ -36,6 +37,12 @@ class OpenAIChat(Format):
     usage_keys = ("prompt_tokens", "total_tokens")
     counted_answer = ("max_completion_tokens", "max_tokens")
     says_system = keeps_marks = True
+
+    def question(self, asked: ModelQuestion) -> Block:
+        body = asked.after or {LIST: [{"role": "system", "content": asked.system}] if asked.system else []}
+        newest, older = self.parameters.limit, "max_tokens"
+        limit = next((key for key in (*(asked.after or ()), *asked.like) if key in (newest, older)), newest)
+        return {**body, LIST: [*body[LIST], self.asked(asked.text)], limit: asked.limit}
 
     def system(self, text: str) -> Block:
         return {}

@@ -4,7 +4,18 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any, ClassVar
 
 from clew.core.items import Item
-from clew.wire.formats.base import ApiAct, ApiCall, CallResult, Format, ParameterKeys, is_seen, texts, with_wire
+from clew.errors import ModelError
+from clew.wire.formats.base import (
+    ApiAct,
+    ApiCall,
+    CallResult,
+    Format,
+    ModelQuestion,
+    ParameterKeys,
+    is_seen,
+    texts,
+    with_wire,
+)
 from clew.wire.formats.openai_chat import OPENAI
 from clew.wire.formats.openai_chat.media import read_media
 from clew.wire.formats.openai_chat.tools import read_choice
@@ -25,6 +36,7 @@ class OpenAIResponses(Format):
     """Items and not messages; its provider keeps what it is sent unless it is told not to."""
 
     NAME, LIST, RULES = NAME, LIST, RULES
+    number = 2
     provider = OPENAI
     answer, joined = staticmethod(ResponsesAnswer), staticmethod(ResponsesStream)
     said, events = staticmethod(writing.said), staticmethod(writing.events)
@@ -41,6 +53,15 @@ class OpenAIResponses(Format):
     usage_keys = ("input_tokens", "total_tokens")
     says_system = True
     fixed: ClassVar[Mapping[str, Any]] = {"store": False}  # no other format has it kept unasked
+
+    def question(self, asked: ModelQuestion) -> Block:
+        first = [{"role": "system", "content": asked.system}] if asked.system else []
+        body = asked.after or {LIST: first, "store": False}
+        if body.get("conversation"):
+            raise ModelError("the provider keeps this conversation, where the question would stay", "refused")
+        body.pop("background", None)
+        before = [self.asked(body[LIST])] if isinstance(body[LIST], str) else body[LIST]
+        return {**body, LIST: [*before, self.asked(asked.text)], "max_output_tokens": max(asked.limit, 16)}  # no less
 
     def system(self, text: str) -> Block:
         return {"instructions": text}

@@ -7,10 +7,9 @@ from dataclasses import replace as with_
 from functools import cached_property
 from typing import Any
 
-from clew.agent.control.offering import LOOKING, STEERING, cue_of, offered
-from clew.agent.control.pointers import recall_first, recall_name, with_names
-from clew.agent.control.status import status
-from clew.agent.results import Outcome
+from clew.control.offering import LOOKING, STEERING, cue_of, offered
+from clew.control.pointers import recall_first, recall_name, with_names
+from clew.control.status import status
 from clew.core import rawjson
 from clew.core.items import Scope
 from clew.core.own_tools import RECALL
@@ -28,6 +27,7 @@ from clew.text.excerpts import excerpt, whole
 from clew.text.framing import neutral
 from clew.wire import detect
 from clew.wire.convert.extras import with_tail, with_tools
+from clew.wire.formats.tools import Outcome
 from clew.wire.rules.binding import binds
 
 TOOL_CHARACTERS = 8_000  # characters of what a tool gives back

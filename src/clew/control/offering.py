@@ -45,7 +45,7 @@ def _tool(name: str, when: str, how: str) -> ToolDeclaration:
 
 @cache
 def _words(name: str) -> str:
-    return files("clew.agent.control").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
+    return files("clew.control").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
 
 
 def cue_of(when: str) -> Cue:
