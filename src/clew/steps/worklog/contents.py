@@ -26,7 +26,6 @@ TABLED = 3.0  # what it is worth to tell what a table has
 ASKED, USED = 2.0, 4.0  # what a line has more for each word of the open request, and for what was used later
 _VALUE = re.compile(r"\d(?:[\d.,:/-]*\d)?")
 _NUMERAL = re.compile(r"\d+")
-_DIVIDES = re.compile(r"[\s|:+=-]*")
 
 ResultLine = tuple[float, int, str]  # what it is worth, its place, the line
 
@@ -101,5 +100,5 @@ def _rated(result: Item, asked: str) -> Iterator[ResultLine]:
         alone = repeats * sum(map(once_only.__contains__, said))
         rated.append((rare + ASKED * hits**0.5 + min(4, len(_VALUE.findall(line)) + alone), n, line))
     rated.sort(key=lambda one: (-one[0], one[1]))
-    says = (one for one in rated if not _DIVIDES.fullmatch(one[2]) and not WRAPPING.fullmatch(one[2]))
+    says = (one for one in rated if not WRAPPING.fullmatch(one[2]))
     yield from islice(says, 2 * LINES)
