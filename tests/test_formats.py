@@ -8,11 +8,11 @@ import pytest
 from clew import wire
 from clew.agent.results import frame, partial
 from clew.core.items import Item
-from clew.errors import BadRequest
+from clew.errors import BadRequest, ModelError
 from clew.wire.convert.extras import with_tail, with_tools
 from clew.wire.convert.media import parts_of
 from clew.wire.convert.tools import declared, tools_of
-from clew.wire.formats.base import CallResult, Format
+from clew.wire.formats.base import CallResult, Format, ModelQuestion
 from clew.wire.formats.media import Media
 from clew.wire.formats.tools import Choice, ToolDeclaration
 
@@ -149,3 +149,25 @@ def test_each_format_says_of_itself_all_that_is_asked() -> None:
         assert format.NAME.isidentifier()
         assert format.RULES
         assert format.parameters.limit
+
+
+@each
+def test_what_a_model_is_asked_by_itself_and_after_a_request(format: Format) -> None:
+    if format.NAME not in SPOKEN:
+        with pytest.raises(ModelError, match=format.NAME):
+            format.question(ModelQuestion("Sum it up.", 100, "some-model"))
+        return
+    for after in (None, body_of(format, format.asked("Hello."))):
+        before = 0 if after is None else 1
+        body = format.question(ModelQuestion("Sum it up.", 100, "some-model", "Be brief.", after))
+        frame, items = wire.decode({format.model_key: "some-model", **body}, format.NAME)
+        asked = [item.text for item in items if item.role == "user"]
+        assert asked == ["Hello."] * before + ["Sum it up."]
+        said = frame.system + "".join(item.text for item in items if item.role == "system")
+        assert said == ("" if before else "Be brief."), "what was sent before stays as it is"
+        assert 100 in {**body, **format.told(body)}.values()
+
+
+def test_numbers_on_disk_stay_what_they_were() -> None:
+    numbers = {name: one.number for name, one in wire.FORMATS.items()}
+    assert numbers == {"openai_chat": 0, "anthropic": 1, "openai_responses": 2, "gemini": 3, "bedrock": 4}

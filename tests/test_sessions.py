@@ -148,10 +148,13 @@ async def test_what_was_undone_is_held_until_there_is_no_room(store: Store) -> N
     while len(await chain(run.engine)) < began + 3:  # compacted again and again, and not this
         view = await run.turn()
         assert back <= {n.id for n in view.nodes}
+        assert view.pinned.isdisjoint(back), "nobody pinned it"
         assert check(body(view)) == []
     run.engine = Engine(store, Budget(window=WINDOW // 4, reserve=300))
     view = await run.turn()
-    assert not back <= {n.id for n in view.nodes}
+    shown = {n.id for n in view.nodes}
+    assert not back <= shown
+    assert (await run.engine.store.load("default", view.branch)).held <= shown, "what is folded again is held no more"
     assert check(body(view)) == []
 
 
