@@ -1,11 +1,12 @@
 """What results say: of each a few lines, of a table what it has, of data its values."""
 
+import json
 from random import Random
 
 from clew.core.items import Digests, Item
 from clew.steps.worklog.contents import lines_of
 from clew.steps.worklog.results import values
-from clew.steps.worklog.tables import tabled
+from clew.steps.worklog.tables import lists, tabled
 
 
 def found(text: str, asked: str = "", used: frozenset[str] = frozenset()) -> list[str]:
@@ -49,3 +50,18 @@ def test_what_nothing_else_in_a_result_is_like_is_told_whatever_it_looks_like() 
     lines = [" ".join(dice.choices(words, k=18)) for _ in range(40)]
     for key in ("the keeper wrote quillum on it", "panel shows ember@fjord.example", "-> Xenon-pearl"):
         assert found("\n".join([*lines[:17], key, *lines[17:]]))[0] == key
+
+
+def test_data_is_a_table_whatever_stands_beside_it_unless_that_says_more() -> None:
+    rows = [[f"2026-10-{n:02}", n * 7] for n in range(1, 9)]
+    told = "8 rows of day, net; net from 7 (2026-10-01) to 56 (2026-10-08)"
+    assert tabled(json.dumps({"columns": ["day", "net"], "rows": rows, "took": 80, "pages": 1})) == told
+    entries = [{"day": day, "net": net} for day, net in rows]
+    assert tabled(json.dumps({"ok": True, "found": entries, "next": None, "took": 80})) == told
+    order = {"id": 1, "state": "paid", "name": "Ada", "city": "Ghent", "sum": 7, "items": entries[:4]}
+    assert tabled(json.dumps(order)) == ""
+
+
+def test_a_list_is_what_was_looked_for_and_an_object_a_receipt() -> None:
+    assert lists('{"found": [{"id": 1}, {"id": 2}], "ok": true}')
+    assert not any(map(lists, ('{"id": 1, "state": "booked"}', "[1, 2]", "done", "", '{"a": [null], "b": null}')))

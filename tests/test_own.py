@@ -151,6 +151,15 @@ def test_never_after_a_request_that_wants_something_else_than_a_text(tmp_path: P
     assert questions(provider) == 0
 
 
+@pytest.mark.parametrize("login", [{"Authorization": "Bearer sk-ant-oat01-abc"}, {"chatgpt-account-id": "0b1c"}])
+def test_with_a_login_nothing_is_asked(tmp_path: Path, login: dict[str, str]) -> None:
+    research = Research(tmp_path, 20)
+    with StrictProvider(research.script, window=WINDOW) as provider:
+        research.go(provider, extra_headers=login)
+    assert questions(provider) == 0
+    assert len(provider.heard) == 21
+
+
 def test_not_within_a_minute_of_a_provider_that_is_busy(tmp_path: Path) -> None:
     research = Research(tmp_path, 20)
 
@@ -191,6 +200,18 @@ BASE: dict[str, Any] = {"messages": [{"role": "user", "content": "Hello."}]}
         ("openai_chat", {"n": 3}, False),
         ("openai_chat", {"response_format": {"type": "json_schema"}}, False),
         ("openai_chat", {"response_format": {"type": "text"}}, True),
+        ("openai_chat", {"response_format": {"type": "json_object"}}, False),
+        ("openai_chat", {"guided_json": {"type": "object"}}, False),
+        ("openai_chat", {"modalities": ["text", "audio"]}, False),
+        ("openai_chat", {"tools": TOOLS, "tool_choice": "required"}, False),
+        ("anthropic", {"output_config": {"format": {"type": "json_schema"}}}, False),
+        ("anthropic", {"tools": [{"name": "web", "input_schema": {}}], "tool_choice": {"type": "none"}}, True),
+        ("anthropic", {"container": {"id": "c1"}}, False),
+        ("openai_responses", {"tools": [{"type": "function", "name": "web"}], "tool_choice": "required"}, False),
+        ("gemini", {"generationConfig": {"responseMimeType": "application/json"}}, False),
+        ("gemini", {"generationConfig": {"responseModalities": ["IMAGE"]}}, False),
+        ("gemini", {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}}, False),
+        ("bedrock", {"toolConfig": {"tools": [{"toolSpec": {"name": "web"}}], "toolChoice": {"any": {}}}}, False),
         ("anthropic", {"tools": [{"name": "web", "input_schema": {}}]}, True),
         ("anthropic", {"tools": [{"type": "bash_20250124", "name": "bash"}]}, True),
         ("anthropic", {"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, False),

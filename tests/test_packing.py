@@ -18,7 +18,7 @@ from clew.errors import BadRequest, StoreError
 from clew.store.compressing import compress, decompress
 from clew.store.frames import inflated_frame
 from clew.store.notes import pack_note, unpack_note
-from clew.store.packing import PLAIN, ZLIB, ZSTD, inflated, opening, pack_item, unpack_item
+from clew.store.packing import PLAIN, ZLIB, ZSTD, inflated, is_as_said, opening, pack_item, unpack_item
 from clew.store.places import is_url
 from clew.store.sql import SQLStore
 from clew.testing import conversation
@@ -34,6 +34,22 @@ def test_what_is_packed_is_unpacked_the_same(text: str) -> None:
     assert unpack_item(None, "call", "assistant", packed, data) == item
     assert len(data) <= size
     assert packed in (PLAIN, ZSTD)
+
+
+@pytest.mark.parametrize(
+    ("item", "as_said"),
+    [
+        (Item("text", "user", "as it was said"), True),
+        (Item("text", "user", "something else"), False),
+        (Item("text", "user", "the key is [secret: token 0a1b2c]"), True),  # of which the digest is another
+        (Item("result", "tool", "ok", call_id="secret_token_0a1b2c"), True),
+    ],
+)
+def test_what_is_masked_cannot_be_told_from_what_was_said(item: Item, as_said: bool) -> None:
+    digests = Digests()
+    packed, _, data = pack_item(item)
+    content = digests.content(Item("text", "user", "as it was said"))
+    assert is_as_said(digests, content, item, packed, data) is as_said
 
 
 @given(st.binary(max_size=2_000), st.integers(0, 10_000), st.integers(0, 7))

@@ -255,6 +255,12 @@ def test_requests_states_and_steps_stay(line: str) -> None:
     assert vouched(line, user("hello"), agent("hello")).text == line
 
 
+def test_a_heading_in_bold_puts_nothing_in_a_users_mouth() -> None:
+    page = tool("The correction on the tracking theory is done.")
+    assert vouched("- **User correction on tracking theory**", user("fix it"), page).text
+    assert vouched("User correction on tracking theory is done.", user("fix it"), page).left_out
+
+
 def test_next_steps_stay_even_if_their_words_are_a_tools() -> None:
     page = "Contributing: run make lint and push the branch to origin."
     text = "## Next steps\n- Run make lint and push the branch to origin."

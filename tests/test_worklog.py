@@ -106,6 +106,12 @@ def test_what_was_told_is_not_told_again_and_a_message_has_its_share() -> None:
 def test_lines_of_one_form_are_one_line_that_tells_what_differs() -> None:
     lines = [LogLine("act", f"book vendor V{n}: {n + 300} EUR", 1.0, n) for n in range(3)]
     assert [line.text for line in merged(lines)] == ["book vendor V0: 300 EUR [the same of: V1 301; V2 302]"]
+    days = "lunes", "martes", "viernes"
+    menu = [LogLine("act", f"menu_poner dia {day}, plato sopa: estado puesto", 1.0, n) for n, day in enumerate(days)]
+    assert [line.text for line in merged(menu)] == [f"{menu[0].text} [the same of: dia martes; dia viernes]"]
+    many = merged([LogLine("act", f"book vendor V{n}: {n + 300} EUR", 1.0, n) for n in range(60)])
+    assert len(many) > 2  # each has room in a small log
+    assert sum(line.times for line in many) == 60
     same = [LogLine("act", "ran `make`", 1.0, n) for n in range(3)]
     assert [line.text for line in merged(same)] == ["ran `make` (3 times)"]
 

@@ -30,8 +30,6 @@ REFUSALS_SETTLED = 24  # of the newest, that something done later may settle
 BACKGROUND = 60  # things left running that are kept in mind: nobody asks for as many
 # Which of many lines stayed where they were takes the more work, the more often one stands there: edits of real
 # sessions take 20 for each line at most.
-LINES_COMPARED = 400  # of a text that an edit replaces; of a longer one only its names are told
-LINE_COMPARED = 100  # others that each of them is compared with, on average
 PATH_DEPTH = 24  # folders of a path in which those are found that most paths begin with
 
 

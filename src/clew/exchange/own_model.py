@@ -1,6 +1,6 @@
 """The model that a caller talks to, as one that writes chapters: asked through the very line that the caller uses."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 from typing import Any
 
@@ -18,6 +18,7 @@ from clew.steps.chapters.by_model import ByModel
 from clew.wire.streams.faults import fault_of
 
 LOGIN_KEYS = ("sk-ant-oat", "sk-ant-ort", "sk-ant-sid")  # how the tokens of Anthropic's subscriptions begin
+_LOGIN_HEADERS = ("chatgpt-account-id", "copilot-integration-id")  # by which clients say whose subscription it is
 LONGEST_ERROR = 300  # characters of what a provider says
 
 
@@ -55,6 +56,15 @@ async def _spoken(line: Transport, request: Any, format: str) -> Spoken:
     if spoken is None:
         raise ModelError(heard.refusal or "the answer cannot be read", "refused")
     return spoken
+
+
+def is_login(headers: Iterable[tuple[str, str]]) -> bool:
+    """Whether a request says that it is sent by the login of a subscription: with that, clew asks nothing."""
+    given = [(name.lower(), value.strip().removeprefix("Bearer ").strip()) for name, value in headers]
+    return any(
+        name in _LOGIN_HEADERS or value.startswith(LOGIN_KEYS) or (name == "anthropic-beta" and "oauth" in value)
+        for name, value in given
+    )
 
 
 def is_local(host: str) -> bool:

@@ -10,7 +10,7 @@ import aiohttp
 from clew.core import rawjson
 from clew.core.caches import Recent
 from clew.core.items import Scope
-from clew.exchange.own_model import LOGIN_KEYS, own_author
+from clew.exchange.own_model import LOGIN_KEYS, is_login, own_author
 from clew.gateway.http import GatewayRequest
 from clew.gateway.line import Outgoing, PathModelLine, UpstreamLine
 from clew.gateway.upstreams import KEY_HEADERS
@@ -18,8 +18,6 @@ from clew.steps.chapters.allowance import Allowance
 from clew.steps.chapters.by_model import ByModel
 
 CREDENTIALS = 1_000  # of which it is remembered how often a model was asked with them
-# Of logins: by which Codex, for example, says whose subscription it is.
-_LOGIN_HEADERS = ("chatgpt-account-id", "copilot-integration-id", "x-goog-user-project")
 
 
 class _Alone(GatewayRequest):
@@ -62,9 +60,7 @@ def is_api_key(headers: Sequence[tuple[str, str]], target: str = "", configured:
 
     What is `configured` as an upstream's key may have any form but that of a login.
     """
-    given = [(name.lower(), value.strip()) for name, value in headers]
-    names = {name for name, _ in given}
-    if names & {*_LOGIN_HEADERS} or any("oauth" in value for name, value in given if name == "anthropic-beta"):
+    if is_login(headers) or any(name.lower() == "x-goog-user-project" for name, _ in headers):
         return False
     held = _held(headers, target)
     return bool(held) and all(_is_key(name, value, configured) for name, value in held)

@@ -25,7 +25,7 @@ from clew.errors import BadRequest, ClewError
 from clew.exchange.asides import Asides
 from clew.exchange.exchange import RAISED, Caller, Exchange
 from clew.exchange.offering import are_offerable, taken
-from clew.exchange.own_model import own_author
+from clew.exchange.own_model import is_login, own_author
 from clew.exchange.thread import Thread, engine_at
 from clew.exchange.transport import Transport
 from clew.steps.chapters.allowance import Allowance
@@ -144,7 +144,8 @@ class ClientKeeper:
         silent = self._asides is not None and not self._may_offer(body, format)
         controller, asides = (self._silent, None) if silent else (self.controller, self._asides)
         by = served("", request.headers.multi_items()) if format == "anthropic" else ""
-        own = own_author(line, request, format, body, self._allowance, request.url.host) if self._asks_own else None
+        asks = self._asks_own and not is_login(request.headers.multi_items())
+        own = own_author(line, request, format, body, self._allowance, request.url.host) if asks else None
         if own and own.gives_way and isinstance(line, Blocking):
             own = None  # what blocks cannot give way
         thread = Thread(controller, self.session, scope=self.scope, origin=self._origin, served=by, own=own)

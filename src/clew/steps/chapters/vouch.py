@@ -95,8 +95,10 @@ _HEADING = re.compile(
 )
 _ASKS = re.compile(rf"(?i){_PERSON}\s{_LITTLE}{_any('asks')}")
 _THE_PERSON = re.compile(r"(?i)\bthe (?:person|customer|client)\b")
+# In bold it is a heading.
 _SUBJECT = re.compile(
-    rf"(?i)^\W{{0,9}}(?:[^\W\d_]{{1,4}}['’ ]\s?)?(?:{_PERSON}(?<!['’]s)\s(?=[^\W\d_])|{_SIGNED}(?![的の의]))"
+    rf"(?i)^(?!\W{{0,9}}\*\*)\W{{0,9}}(?:[^\W\d_]{{1,4}}['’ ]\s?)?"
+    rf"(?:{_PERSON}(?<!['’]s)\s(?=[^\W\d_])|{_SIGNED}(?![的の의]))"
 )
 _NAMED = re.compile(rf"(?i){_PERSON}|{_SIGNED}")
 _COUNTED = "number", "date", "time"  # kinds of tokens that name nothing

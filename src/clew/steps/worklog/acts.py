@@ -39,7 +39,6 @@ _ACTIONS = ("action", "operation", "op", "method", "verb")  # arguments that say
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _DONE = re.compile(r"\b(?:completed?|done|finished|closed|resolved)\b")
 _DROPPED = re.compile(r"\b(?:cancell?ed|deleted|skipped|dropped|abandoned)\b")
-_PLANS = re.compile(r"(?i)todo|plan|task")
 _TOLD = ("run", "did", "ask", "report")  # kinds of which it is told what a result says
 
 
@@ -91,7 +90,7 @@ def _plan(call: Item, given: Mapping[str, Any], result: Item | None, said: str, 
         stated = isinstance(entries, list) and any(
             isinstance(e, Mapping) and {"status", "state"} & e.keys() for e in entries
         )
-        if isinstance(entries, list) and (stated or _PLANS.search(call.name)) and (tasks := tuple(_entries(entries))):
+        if isinstance(entries, list) and stated and (tasks := tuple(_entries(entries))):
             return Act("plan", "", "", ok, tasks=tasks, whole=True)
     if isinstance(plan := given.get("plan"), str) and plan.strip():
         got = "" if ok else outcome(said, ok, result)

@@ -3,10 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from difflib import Match, SequenceMatcher
 from typing import NamedTuple
 
-from clew.core.bounds import LINE_COMPARED, LINES_COMPARED, TEXT_READ, ends, unread
+from clew.core.bounds import TEXT_READ, ends, unread
 from clew.steps.worklog.wording import listed, on_one_line, words
 from clew.text.quoting import enclosed
 
@@ -36,10 +35,6 @@ _IMPORT = re.compile(
 _PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.*\S)")
 _MOVED = re.compile(r"^\*\*\* Move to: (.*\S)")
 _DIFFED = re.compile(r"^\+\+\+ (?:b/)?(.*\S)")
-_CHAIN = re.compile(r"(\w+(?:\.\w+)*)(\(?)")  # names with dots between them, and whether they are called
-_BEGINS = re.compile(r"[A-Za-z_]")
-_TWO_WORDS = re.compile(r"[A-Za-z]\w*(?:[a-z][A-Z]|_)\w")
-_COMMENT = re.compile(r"\s*(?:#|//|/?\*|--|<!--)")
 _CODE = re.compile(r"^```")
 
 
@@ -102,32 +97,10 @@ def _value(gone: Sequence[str], come: Sequence[str]) -> list[str]:
     """The lines themselves, if they are few; else the first that came."""
     if len(gone) == len(come) == 1 and len(gone[0]) + len(come[0]) <= 2 * CHANGED_LINE:
         return [f"{_quoted(gone[0])} became {_quoted(come[0])}"]
-    for verb, some, others in (("now", come, gone), ("without", gone, come)):
+    for verb, some in (("now", come), ("without", gone)):
         if telling := [line for line in some if not _IMPORT.match(line)]:
-            quoted = max(telling[:6], key=_telling)
-            about = listed(
-                [f"`{n}`" for n in _named(telling, f"{quoted}\n" + "\n".join(others))], NAMES_CHARACTERS // 2
-            )
-            return [f"{verb} {_quoted(quoted)}{f' ({about})' if about else ''}"]
+            return [f"{verb} {_quoted(max(telling[:6], key=_telling))}"]
     return [f"now {_quoted(come[0])}"] if come else []
-
-
-def _named(lines: Sequence[str], known: str) -> list[str]:
-    """The names of code in these lines that are in no other: what is called, fields, variables of two words."""
-    seen = set(_code_names(known))
-    code = (line for line in lines if not _COMMENT.match(line))
-    return [n for n in dict.fromkeys(n for line in code for n in _code_names(line)) if n not in seen]
-
-
-def _code_names(text: str) -> Iterator[str]:
-    for chain in _CHAIN.finditer(text):
-        parts = chain[1].split(".")
-        if chain[2]:
-            first = next((n for n, part in enumerate(parts) if _BEGINS.match(part)), len(parts))
-            if first < len(parts):
-                yield ".".join(parts[first:])
-        else:
-            yield from filter(_TWO_WORDS.match, parts)
 
 
 def _telling(line: str) -> int:
@@ -146,40 +119,9 @@ def written(text: str) -> str:
 
 
 def _lines(old: str, new: str) -> tuple[list[str], list[str]]:
-    """The lines that went and those that came, of short texts."""
-    before, after = old.splitlines(), new.splitlines()
-    gone, come = list[str](), list[str]()
-    try:
-        for tag, a, b, c, d in _Comparison(before, after).get_opcodes():
-            if tag != "equal":
-                gone += before[a:b]
-                come += after[c:d]
-    except _TooMuch:
-        was, now = set(before), set(after)
-        return [s for s in before if s not in now], [s for s in after if s not in was]
-    return [s.strip() for s in gone if _WORTHY.search(s)], [s.strip() for s in come if _WORTHY.search(s)]
-
-
-class _TooMuch(Exception):
-    """Two texts have too many lines, or the same one too often, to find which of them stayed where it was."""
-
-
-class _Comparison(SequenceMatcher[str]):
-    """Of two lists of lines, as long as that takes little work for each of them."""
-
-    def __init__(self, before: Sequence[str], after: Sequence[str]) -> None:
-        if max(len(before), len(after)) > LINES_COMPARED:
-            raise _TooMuch
-        self._left = LINE_COMPARED * (len(before) + len(after))
-        often = Counter(after)
-        self._work = [often[line] for line in before]
-        super().__init__(None, before, after, autojunk=False)
-
-    def find_longest_match(self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None) -> Match:
-        self._left -= sum(self._work[alo:ahi])
-        if self._left < 0:
-            raise _TooMuch
-        return super().find_longest_match(alo, ahi, blo, bhi)
+    """The lines that went and those that came; one that is said twice counts twice."""
+    before, after = ([line.strip() for line in text.splitlines() if _WORTHY.search(line)] for text in (old, new))
+    return list((Counter(before) - Counter(after)).elements()), list((Counter(after) - Counter(before)).elements())
 
 
 def _first(text: str) -> str:

@@ -56,6 +56,7 @@ class LogLine:
     words: AbstractSet[str] = frozenset()
     cost: float = 0
     times: int = 1  # that such a line was said
+    alike: AbstractSet[str] = frozenset()  # the words that each of them had
     when: str = ""  # a time that stood before its message, or before one that came earlier
     at: int = field(default=-1)  # its place among all
 
@@ -108,7 +109,7 @@ class Weights(dict[str, float]):
         for line in lines:
             said.setdefault((line.message, line.who), set()).update(line.words)
             self._names |= names_in(line.text)
-            for word in line.words if line.times > 1 else ():
+            for word in line.alike:
                 self._having[word] += line.times - 1
         for (_, who), words in said.items():
             self._having.update(words)
@@ -228,9 +229,11 @@ class _Choice:
 
 FAMILY = 2  # lines of one form that are told as one: what a person wants is told in their words
 MEMBERS = 24  # of them in one line
+TOLD_AS_ONE = 400  # characters of it
 _SLOT = re.compile(
     r"“[^”“]*”|`[^`]*`|\"[^\"\n]{1,80}\"|(?<![^\s,;:()\[\]])[^\s\d,;:()\[\]]{0,80}\d[^\s,;()\[\]]*|\d[^\s,;()\[\]]*"
 )
+_BETWEEN = re.compile(r": |, ")  # an act's arguments, and what came of it
 _TIMED = re.compile(r"\W{0,2}\d\S*\W")  # such a line says when, in its place
 
 
@@ -238,6 +241,22 @@ _TIMED = re.compile(r"\W{0,2}\d\S*\W")  # such a line says when, in its place
 def form(text: str) -> str:
     """The words of a line without the names, numbers and quoted code that it is about."""
     return _SLOT.sub("§", text)
+
+
+@remembers(TEXTS)
+def _parts(text: str) -> Sequence[tuple[str, str]]:
+    """What an act was given and what came of it, each by its name; nothing of a line that is no list of these."""
+    parts = [part.partition(" ")[::2] for part in _BETWEEN.split(text)]
+    named = all(value and not DIGIT.search(name) for name, value in parts[1:])
+    return parts if len(parts) > 1 and "`" not in text and named else ()
+
+
+def _shape(line: LogLine) -> str:
+    """What lines of one form have alike."""
+    if line.who == "act" and (parts := _parts(line.text)):
+        return "§ ".join(name for name, _ in parts)
+    shape = form(line.text)
+    return shape if 2 * shape.count("§") <= len(shape.split()) else ""
 
 
 def merged(lines: Sequence[LogLine]) -> list[LogLine]:
@@ -248,26 +267,40 @@ def merged(lines: Sequence[LogLine]) -> list[LogLine]:
         whole = line.who in ("note", "model") or (line.who == "user" and not line.text.endswith("?"))
         if whole or line.needs or id(line) in needed:
             continue
-        if line.who == "result" or not _TIMED.match(line.text):
-            families.setdefault((line.who, line.voice, form(line.text)), []).append(line)
+        if (line.who == "result" or not _TIMED.match(line.text)) and (shape := _shape(line)):
+            families.setdefault((line.who, line.voice, shape), []).append(line)
     told: dict[int, LogLine | None] = {}
-    for (_, _, shape), family in families.items():
-        if len(family) >= FAMILY and 2 * shape.count("§") <= len(shape.split()):
-            for start in range(0, len(family), MEMBERS):
-                some = family[start : start + MEMBERS]
-                told |= {id(line): None for line in some}
-                told[id(some[0])] = _together(some)
+    for family in families.values():
+        for some in _few(family) if len(family) >= FAMILY else ():
+            told |= dict.fromkeys(map(id, some))
+            told[id(some[0])] = _together(some) if len(some) > 1 else some[0]
     return [one for line in lines if (one := told.get(id(line), line)) is not None]
+
+
+def _few(family: Sequence[LogLine]) -> Iterator[Sequence[LogLine]]:
+    """A family in parts of which each has room in a small log."""
+    some, taken = list[LogLine](), 0
+    for line in family:
+        taken += len(line.text) if not some else len(line.text) - len(_shape(line))
+        if some and (len(some) == MEMBERS or taken > TOLD_AS_ONE):
+            yield some
+            some, taken = [], len(line.text)
+        some.append(line)
+    yield some
 
 
 def _together(family: Sequence[LogLine]) -> LogLine:
     first = family[0]
-    slots = [[value.rstrip(".:") for value in _SLOT.findall(line.text)] for line in family]
+    if first.who == "act" and _parts(first.text):
+        slots, between = [[value for _, value in _parts(line.text)] for line in family], ", "
+    else:
+        slots, between = [[value.rstrip(".:") for value in _SLOT.findall(line.text)] for line in family], " "
     differ = [n for n in range(len(slots[0])) if len({values[n] for values in slots}) > 1]
-    others = Counter(" ".join(values[n] for n in differ) for values in slots[1:])
+    others = Counter(between.join(values[n] for n in differ) for values in slots[1:])
     if not differ:
         text = f"{first.text} ({len(family)} times)"
     else:
-        others.pop(" ".join(slots[0][n] for n in differ), None)
+        others.pop(between.join(slots[0][n] for n in differ), None)
         text = f"{first.text} [the same of: {'; '.join(others)}]"
-    return LogLine(first.who, text, first.voice, first.message, times=len(family), when=first.when)
+    alike = frozenset.intersection(*(frozenset(line.words) for line in family))
+    return LogLine(first.who, text, first.voice, first.message, times=len(family), alike=alike, when=first.when)

@@ -37,9 +37,7 @@ _MOVES = re.compile(r"(?:git\s+)?mv\s+(?:-\w+\s+)*([\w./~-]+)\s+([\w./~-]+)\s*$"
 _REMOVES = re.compile(r"(?:git\s+)?rm\s+" + _PATHS)
 _SHOWN = re.compile(r"\|\s*(?:head|tail|cat)\b[^;&]*")  # how much is shown of what a command prints
 _UNSHOWN = ("2>&1", "2>/dev/null", "2> /dev/null")
-_GIT, _COMMITS = re.compile(r"\bgit\b"), re.compile(r"\bcommit\b")
 _COMMIT = re.compile(r"\bgit\b(?: -[cC] \S+| --no-pager)? commit\b")
-_MESSAGE = re.compile(r"-m\s+(?:\"\$\(cat <<'?EOF'?\n\s*([^\n]*)|\"((?:[^\"\\]|\\.)*)\"|'([^']*)')", re.DOTALL)
 _HASH = re.compile(r"^\[([^\]\s]+)(?: \([^)\n]*\))? ([0-9a-f]{6,40})\]", re.MULTILINE)
 
 
@@ -124,18 +122,14 @@ def commit_told(command: str, said: str) -> str:
     hash = _HASH.search(said) if _COMMIT.search(command) else None
     if not hash:
         return ""
-    message = _MESSAGE.search(command)
-    subject = next((part for part in message.groups() if part), "") if message else ""
-    subject = subject or said[hash.end() :].strip()
-    told = enclosed(opening(subject.strip().partition(chr(10))[0], RESULT_LINE))
+    told = enclosed(opening(said[hash.end() :].strip().partition("\n")[0], RESULT_LINE))
     place = f" in {moved[1]}" if (moved := _MOVE.match(command)) else ""
     return f"{hash[2]} on {hash[1]}{place}: {told}"
 
 
 def commits(command: str) -> bool:
-    """Whether a command speaks of a commit, by git."""
-    by = _GIT.search(command)
-    return by is not None and _COMMITS.search(command, by.end()) is not None
+    """Whether a command makes a commit."""
+    return _COMMIT.search(command) is not None
 
 
 def command_key(command: str) -> str:

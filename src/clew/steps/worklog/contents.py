@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import islice
+from itertools import chain, islice
 from math import log
 
 from clew.clients.voices import passed_on
@@ -26,7 +26,6 @@ TABLED = 3.0  # what it is worth to tell what a table has
 ASKED, USED = 2.0, 4.0  # what a line has more for each word of the open request, and for what was used later
 _VALUE = re.compile(r"\d(?:[\d.,:/-]*\d)?")
 _NUMERAL = re.compile(r"\d+")
-_DIVIDES = re.compile(r"[\s|:+=-]*")
 
 ResultLine = tuple[float, int, str]  # what it is worth, its place, the line
 
@@ -79,24 +78,27 @@ def _rated(result: Item, asked: str) -> Iterator[ResultLine]:
     if table:
         yield TABLED, -1, table
     lines = [line.text for line in sheet(result).lines[:LINES_READ]]
-    shapes = [_NUMERAL.sub("0", line) for line in lines]
+    all_lines = "\n".join(lines)
+    whole = all_lines.lower()
+    # All at once: there may be thousands, and no line has a line end in it.
+    shapes, lower = (text.split("\n") if lines else [] for text in (_NUMERAL.sub("0", all_lines), whole))
     count = Counter(shapes)
-    common = sum(count[shape] >= RARE for shape in shapes) / max(1, len(lines))
-    lower = [line.lower() for line in lines]
-    having = Counter(word for line in lower for word in set(line.split()))
-    repeats = 1 - sum(n == 1 for n in having.values()) / max(1, len(having))  # in prose hardly any, in a log nearly all
-    whole = "\n".join(lower)
+    common = sum([count[shape] >= RARE for shape in shapes]) / max(1, len(lines))
+    words = [line.split() for line in lower]
+    having = Counter(chain.from_iterable(map(set, words)))
+    once_only = {word for word, n in having.items() if n == 1}
+    repeats = 1 - len(once_only) / max(1, len(having))  # in prose hardly any, in a log nearly all
     wanted = [word for word in words_of(asked) if (len(word) > 3 or DIGIT.search(word)) and word in whole]
     rated = list[ResultLine]()
-    for n, (line, low, shape) in enumerate(zip(lines, lower, shapes, strict=True)):
+    for n, (line, low, shape, said) in enumerate(zip(lines, lower, shapes, words, strict=True)):
         if not LEAST <= len(line) <= LONGEST or (count[shape] >= RARE and common > COMMON):
             continue  # of sixty lines of one shape those are told that have another, and how many there are
-        hits = sum(word in low for word in wanted)
+        hits = sum([word in low for word in wanted])
         if table and not hits:
             continue
         rare = common * log(len(lines) / count[shape]) if count[shape] < RARE else 0.0
-        alone = repeats * sum(having[word] == 1 for word in low.split())
+        alone = repeats * sum(map(once_only.__contains__, said))
         rated.append((rare + ASKED * hits**0.5 + min(4, len(_VALUE.findall(line)) + alone), n, line))
     rated.sort(key=lambda one: (-one[0], one[1]))
-    says = (one for one in rated if not _DIVIDES.fullmatch(one[2]) and not WRAPPING.fullmatch(one[2]))
+    says = (one for one in rated if not WRAPPING.fullmatch(one[2]))
     yield from islice(says, 2 * LINES)

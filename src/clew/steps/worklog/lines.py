@@ -10,12 +10,13 @@ from clew.clients.voices import PASTE, own_words
 from clew.core.bounds import FAILURES_OPEN
 from clew.core.items import Node
 from clew.steps.worklog.acts import NO_RESULT, Act
-from clew.steps.worklog.choosing import DIGIT, LogLine, Who
+from clew.steps.worklog.choosing import DIGIT, LogLine, Who, words_of
 from clew.steps.worklog.commands import command_key
 from clew.steps.worklog.contents import UsedLater, lines_of
 from clew.steps.worklog.requests import WorkRequest, WorkStep
 from clew.steps.worklog.results import texts_in
 from clew.steps.worklog.rules import kind_of_rule
+from clew.steps.worklog.tables import lists
 from clew.steps.worklog.wording import below, listed, on_one_line, plain, told_sentences
 from clew.text.quoting import ASSISTANT, TOOL, code, enclosed, quoted
 
@@ -135,7 +136,7 @@ class Telling:
                 elif act.what not in changed:
                     looked[below(self._root, name)] = None
             elif phrase := _phrase(act, self._failures):
-                line = self._act(phrase, _voice(act), message)
+                line = self._act(phrase, _voice(act, results.get(id(act))), message)
             if line is not None:
                 yield line
             for one in content:
@@ -176,9 +177,9 @@ class Telling:
         runs = act.kind == "run"  # a command says its own words again, and how it came out is told
         asked = request.ask[-PASTE:] if runs else f"{request.ask[-PASTE:]} {act.what}"
         found = lines_of(result, asked, used, telling=runs)
-        shown = act.told
+        shown, known = act.told, words_of(f"{act.what} {act.told}")
         voice = READ_AGAIN if is_file else PRINTED if runs else FOUND
-        told = [text for text in found if text not in shown]
+        told = [text for text in found if text not in shown and 2 * len(words_of(text) & known) < len(words_of(text))]
         return written + [self._brought(text, voice / (1 + n / 2), message) for n, text in enumerate(told)]
 
     def _brought(self, text: str, voice: float, message: int, who: Who = "result") -> LogLine:
@@ -199,9 +200,11 @@ def _answered(ask: str, said: Sequence[LogLine]) -> LogLine | None:
     return next((line for line in reversed(said) if line.text.endswith(_ASKS)), said[-1])
 
 
-def _voice(act: Act) -> float:
+def _voice(act: Act, result: Node | None) -> float:
     if not act.ok:
         return FAILED
+    if act.kind == "did" and result is not None and lists(result.item.text):
+        return DONE
     return SETTLED if act.kind in ("did", "proposal", "question", "report") or act.commit else DONE
 
 

@@ -79,6 +79,8 @@ def values(value: object, given: str = "", most: int = RESULT_LINE) -> str:
     told = dict[str, None]()
     for name, one in _leaves(value, "", DEPTH):
         entry = f"{name} {one}".strip()
+        if one == str(True) and WRAPPING.fullmatch(name):
+            continue  # that it went well is told by not saying otherwise
         if width(one) <= LONG and one not in given and sum(map(len, told)) + len(entry) + 2 * len(told) <= most:
             told[entry] = None
     return ", ".join(told)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from clew.core.caches import remembers
 from clew.steps.shorten import parsed
@@ -47,14 +48,37 @@ def _rows(text: str) -> Iterator[list[str]]:
 
 
 def _records(value: object) -> Iterator[list[str]]:
-    """Objects of one form as rows."""
-    if isinstance(value, dict):
-        value = next((v for v in value.values() if isinstance(v, list)), []) if len(value) <= 2 else []
-    if not isinstance(value, list) or len(value) < ROWS or not all(isinstance(one, dict) for one in value):
+    """Objects of one form as rows, or rows of cells under the names of their columns."""
+    records, names = listed_in(value)
+    if len(records) < ROWS:
         return
-    names = [name for name, cell in value[0].items() if not isinstance(cell, dict | list)]
-    yield names
-    yield from ([str(one.get(name, "")) for name in names] for one in value)
+    if all(isinstance(one, dict) for one in records):
+        names = [name for name, cell in records[0].items() if not isinstance(cell, dict | list)]
+        yield names
+        yield from ([str(one.get(name, "")) for name in names] for one in records)
+    elif names:
+        yield names
+        yield from (list(map(str, one)) for one in records)
+
+
+def listed_in(value: object) -> tuple[Sequence[Any], list[str]]:
+    """What data lists, and the names of the columns where each entry is a list; nothing if it tells more than that."""
+    values = list(value.values()) if isinstance(value, dict) else [value]
+    lists = [one for one in values if isinstance(one, list)]
+    records = max(lists, key=len, default=[])
+    if isinstance(value, dict) and sum(not isinstance(one, dict | list) for one in values) >= len(records):
+        return [], []  # an object that has a list, too
+    if records and all(isinstance(one, dict) for one in records):
+        return records, []
+    widths = {len(one) if isinstance(one, list) else 0 for one in records}
+    heads = [one for one in lists if one is not records and {len(one)} == widths]
+    return (records, list(map(str, heads[0]))) if heads and len(widths) == 1 else ([], [])
+
+
+@remembers(RESULTS)
+def lists(text: str) -> bool:
+    """Whether a text is a list of things of one kind: what was looked for, no receipt of something that was done."""
+    return text[:1] in "[{" and len(listed_in(parsed(text))[0]) > 1
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:

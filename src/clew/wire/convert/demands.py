@@ -15,6 +15,7 @@ _GEMINI_SCHEMAS = ("responseSchema", "response_schema", "responseJsonSchema", "r
 _CALLERS = ("function", "custom", "namespace", "local_shell", "shell", "apply_patch", "tool_search")
 _CALLERS_BY_DATE = ("bash_", "text_editor_", "computer_", "memory_")  # of Anthropic's, which end with a date
 _DECLARED = ("toolSpec", "cachePoint", "functionDeclarations", "function_declarations")
+_GUIDED = ("guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs", "grammar", "format")
 _SERVERS = ("mcp_servers", "plugins", "container")  # under these a provider runs tools
 
 
@@ -36,7 +37,8 @@ def wants_object(body: Mapping[str, Any]) -> bool:
     if any(one.get("type") in _SCHEMAS for one in asked):
         return True
     config = object_at(body, "generationConfig") or object_at(body, "generation_config")
-    return any(config.get(key) for key in _GEMINI_SCHEMAS)
+    kind = str(config.get("responseMimeType", config.get("response_mime_type")) or "text/plain")
+    return kind != "text/plain" or any(config.get(key) for key in _GEMINI_SCHEMAS) or any(map(body.get, _GUIDED))
 
 
 def is_bound(frame: Frame, body: Mapping[str, Any]) -> bool:
@@ -55,9 +57,17 @@ def may_be_followed(frame: Frame) -> bool:
         return False
     if body.get("web_search_options") is not None:  # an empty object asks for it, too
         return False
+    if any(str(mode).lower() != "text" for mode in _modes(body)):
+        return False
     tools = body.get("tools")
     config = object_at(body, "toolConfig").get("tools")
     return all(map(_is_callers, flat([*_listed(tools), *_listed(config), *named(frame.format).added_tools(body)])))
+
+
+def _modes(body: Mapping[str, Any]) -> list[Any]:
+    """What the answer may be, where that is said: a text, a picture, a voice."""
+    config = object_at(body, "generationConfig") or object_at(body, "generation_config")
+    return [*_listed(body.get("modalities")), *_listed(config.get("responseModalities"))]
 
 
 def _listed(value: Any) -> list[Any]:
