@@ -101,4 +101,4 @@ def test_the_same_stands_where_the_user_typed_it(said: str, told: str) -> None:
 def test_what_a_tool_found_is_no_claim() -> None:
     page = "In 2015 the night trains programme of Ghent cut costs by 68.5 percent."
     found = Vouching(Digests().chain(after_reading(page))).vouch(f"- {page}")
-    assert (found.text, found.findings) == (f"- {page}", ())
+    assert (found.text, found.left_out) == (f"- {page}", ())

@@ -31,6 +31,7 @@ from clew.text.quoting import speaks_for_user, unvoiced
 
 MOST_NAMED = 30  # not found: those that are named one by one
 MOST_BY_TOOLS = 10
+MOST_COPIED = 2  # sentences: who looks many things up takes many over, and each has its words above
 CODED = 2  # words a sign: with fewer it is a row of a table or a program
 SAID = 6  # words by which a line is known
 SHARED = 1 / 3  # of a claim's words stand in the sentence that it is taken from: the others paraphrase it
@@ -186,7 +187,8 @@ class Vouching:
                     by_tools[_by_its_words(line)] = None
                 elif not _is_coded(looks) and not any(name.strip("`") in line for name in by_tools):
                     copied[_by_its_words(line)] = None
-        found = [(NOT_FOUND, list(unfound), MOST_NAMED), (BY_TOOLS, list(by_tools | copied), MOST_BY_TOOLS)]
+        most_by_tools = min(MOST_BY_TOOLS, len(by_tools) + MOST_COPIED)
+        found = [(NOT_FOUND, list(unfound), MOST_NAMED), (BY_TOOLS, list(by_tools | copied), most_by_tools)]
         findings = tuple(title + _listed(names_, most) for title, names_, most in found if names_)
         return Vouched("\n".join(kept), findings, tuple(left_out), compared, missing)
 
