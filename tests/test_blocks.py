@@ -2,7 +2,7 @@
 
 from dataclasses import replace as with_
 
-from clew.steps.worklog.blocks import MOST_KEPT, Block, shorter, together
+from clew.steps.worklog.blocks import MOST_KEPT, Block, evenly, shorter, together
 from clew.tokens import counter_for
 from clew.tokens.meter import Meter
 
@@ -28,6 +28,26 @@ def test_that_loses_words_which_has_most_for_what_it_stands_for() -> None:
     after = shorter(size, log, size(record) + size(with_(newer, level=2)))
     assert (after[0, 1].level, after[1, 2].level) == (0, 2)
     assert {one.level for one in shorter(size, log, 0).values()} == {2}, "all of them, if nothing else does"
+
+
+def test_in_a_narrow_window_each_has_lines_by_what_it_stands_for_and_gets_them_back() -> None:
+    """Where that which stands for most was cut to one line for what came last."""
+    record, newer = block(1, 20_000, 40), block(2, 1_000, 20)
+    log = {(0, 1): record, (1, 2): newer}
+    most = size(record) + 20
+    less = evenly(size, log, most)
+    assert size(*less.values()) <= most
+    assert size(less[0, 1]) > 0.8 * size(record), "and not the next shorter length, which is half"
+    assert less[1, 2].text == newer.texts[-1]
+    for block_ in less.values():
+        told = block_.text.splitlines()
+        assert told == [line for line in block_.texts[0].splitlines() if line in told], "its own lines, in their order"
+    assert evenly(size, less, size(record, newer)) == log
+
+
+def test_what_its_short_text_tells_stands_longest() -> None:
+    one = with_(block(1, 9_000, 30), texts=(block(1, 9_000, 30).texts[0], "Shelf 1-17 is at risk.", "Tea."))
+    assert "Shelf 1-17 has" in one.within(size, size(one) // 3).text
 
 
 def test_of_equal_ones_the_oldest_loses_words_first() -> None:

@@ -88,7 +88,12 @@ class Budget:
     @property
     def is_small(self) -> bool:
         """Whether what is in view counts more than what is paid for it."""
-        return self.window < SMALL or not self.paid
+        return self.is_narrow or not self.paid
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether so little is in view that every word counts more than a prefix in a cache."""
+        return self.window < SMALL
 
     def kept_free(self, answer: int = 0, frame: int = 0, taken: int | None = None) -> int:
         """Tokens for the answer: the user's word, else what answers have `taken`, else 8,192 or a quarter of a small

@@ -347,9 +347,8 @@ class Vouching:
                 if not pasted and len(part) <= SHORT_ANSWER and _ASSENT.match(part) and not _NOT.search(part):
                     found.append((stems(f"{asked} {part}"), set(), False, True))
                 elif not pasted and len(part) <= 4 * SHORT_ANSWER and _DENIES.search(part):
-                    found.append(
-                        (stems(f"{asked} {done} {part}"), {"", *_noes(part)}, False, True)
-                    )  # "" is in no claim
+                    noes = {"", *_noes(part)}  # "" is in no claim
+                    found.append((stems(f"{asked} {done} {part}"), noes, False, True))
                 done = ""
                 for n, piece in enumerate(pieces):
                     both = f"{piece} {pieces[n + 1]}" if n + 1 < len(pieces) else piece

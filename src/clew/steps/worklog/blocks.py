@@ -122,7 +122,7 @@ class Block:
     def within(self, tokens: Callable[["Block"], int], most: int) -> "Block":
         """The same in as many of its lines as so many tokens have room for, those that matter most; in its fewest words
         if that is none."""
-        block, fewer = self.longest, None
+        block = self.longest
         while tokens(block) > most and (fewer := block.lower()):
             block = fewer
         lines = block._by_worth() if block.level else ()
@@ -180,9 +180,11 @@ def evenly(tokens: Callable[[Block], int], log: Mapping[Stretch, Block], most: i
     """Blocks in so many tokens, each in as many of its lines as its share has room for: by what it stands for."""
     log, left = dict(log), most
     of = {at: max(1, block.stands_for) for at, block in log.items()}
-    others = sum(of.values())
+    least = {at: tokens(with_(block, level=len(block.texts) - 1, extended=0)) for at, block in log.items()}
+    others, needed = sum(of.values()), sum(least.values())
     for at in sorted(log, key=lambda at: tokens(log[at].longest) / of[at]):  # what one does not need the others have
-        log[at] = log[at].within(tokens, max(0, left * of[at] // others))
+        needed -= least[at]
+        log[at] = log[at].within(tokens, max(0, min(left * of[at] // others, left - needed)))
         left, others = left - tokens(log[at]), others - of[at]
     return log
 

@@ -230,10 +230,10 @@ class LogFold:
         return self._with_left(log, made) if made else []
 
     def _with_left(self, log: Blocks, made: Mapping[Stretch, Swap]) -> list[Swap]:
-        """The swaps of old and new blocks; in a small room the old ones have what is left over."""
+        """The swaps of old and new blocks; in a narrow window the old ones have what is left over."""
         swaps = [*changed(self.history, log, made, self.stands, self.writing.anew), *made.values()]
         left = self.goal.tokens - self._after(swaps).tokens
-        if log and left > 0 and self.history.target.budget.is_small:
+        if log and left > 0 and self.history.target.budget.is_narrow:
             log = self._raised(log, left)
             swaps = [*changed(self.history, log, made, self.stands, self.writing.anew), *made.values()]
         return swaps

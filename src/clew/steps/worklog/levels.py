@@ -18,7 +18,7 @@ Blocks = Mapping[Stretch, Block]  # by where they stand
 def lowered(history: History, log: Blocks, most: int, all_most: int, apart: int = -1) -> dict[Stretch, Block]:
     """The blocks in fewer words, then neighbours as one, until they are within so many tokens; the one at `apart`
     stays by itself."""
-    fewer = evenly if history.target.budget.is_small else shorter
+    fewer = evenly if history.target.budget.is_narrow else shorter
     log = fewer(history.block_tokens, log, most)
     sizes = {at: history.block_tokens(block) for at, block in log.items()}
     while (whole := sum(sizes.values())) > most and (run := _neighbours(history, log, apart, whole > all_most)):
@@ -38,7 +38,7 @@ def changed(
 ) -> list[Swap]:
     """The swaps of blocks whose level or place changed; the last of all says how things stand."""
     last = max([*log, *made], default=(-1, -1))
-    grows, swaps = history.target.budget.is_small, []  # elsewhere its prefix is in a cache
+    grows, swaps = history.target.budget.is_narrow, []  # elsewhere its prefix is in a cache
     for (start, stop), block in log.items():
         was, evidence = history.old[start]
         if stop - start > 1:
