@@ -56,8 +56,10 @@ def test_killed_clients_lose_nothing_acknowledged(kind: str, stores: list[str]) 
     outcome = run(crashing.__file__, MANY, 1, *stores)
     assert outcome["problems"] == []
     assert outcome["kills"] == MANY
-    assert set(outcome["acknowledged"]) == set(crashing.GOALS) - {"open"}
-    if MANY >= 500:
+    assert set(outcome["acknowledged"]) <= set(crashing.GOALS) - {"open"}
+    assert outcome["acknowledged"]["append"] > MANY
+    if MANY >= 500:  # of a dozen clients one act or another may come too late
+        assert set(outcome["acknowledged"]) == set(crashing.GOALS) - {"open"}
         assert set(outcome["during"]) >= set(crashing.GOALS), "every act was cut off at some time"
 
 
