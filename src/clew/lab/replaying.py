@@ -64,7 +64,7 @@ def as_it_was(session: LabSession, lived: Lived) -> Lived:
 
 
 def _kept(session: LabSession, lived: Lived, cuts: Iterable[tuple[int, TranscriptCompaction]]) -> Lived:
-    left, head, start, size = list(cuts), tuple[Node, ...](), 0, 0
+    left, head, start, size, begun = list(cuts), tuple[Node, ...](), 0, 0, 0
     for number, turn in enumerate(session.turns):
         helped = NOTHING
         while left and left[0][0] <= turn:
@@ -73,8 +73,10 @@ def _kept(session: LabSession, lived: Lived, cuts: Iterable[tuple[int, Transcrip
             item = Item("summary", "user", why.summary or summary(said, SUMMARY * CHARACTERS))
             also = tuple(node for m in why.also for node in session.said(m, m + 1))
             head, start = (*session.whole.digests.chain([item]), *also), max(0, place - why.kept)
-            helped = Spent(size, lived.meter.item(item).tokens, cache_read=size)
-        size = lived.send(session, number, with_(session.whole, nodes=(*head, *session.said(start, turn))), helped)
+            unread = lived.meter.nodes(session.said(begun, place)).tokens
+            helped, begun = Spent(size + unread, lived.meter.item(item).tokens, cache_read=size), place
+        view, begun = with_(session.whole, nodes=(*head, *session.said(start, turn))), turn
+        size = lived.send(session, number, view, helped)
     return _placed(session, lived)
 
 
@@ -84,8 +86,10 @@ def clients_own(session: LabSession, lived: Lived, at: int, limit: int) -> Lived
     for number, turn in enumerate(session.turns):
         view, begun = with_(view, nodes=view.nodes + session.said(begun, turn)), turn
         helped = NOTHING
-        if shown + lived.meter.nodes(view.nodes[known:]).tokens > at:
-            view, helped = own(view, shown, min(TAIL, limit // 3), lived.meter)
+        unread = lived.meter.nodes(view.nodes[known:]).tokens
+        if shown + unread > at:
+            fits = min(unread, max(0, limit - shown))
+            view, helped = own(view, shown, min(TAIL, limit // 3), lived.meter, fits)
             lived.client += 1
         shown, known = lived.send(session, number, view, helped), len(view.nodes)
     return _placed(session, lived)
@@ -101,8 +105,11 @@ class SummaryBefore:
 
     whole: View
 
-    def __call__(self, view: View, size: int, tail: int, meter: Meter) -> tuple[View, Spent]:
-        """The view with a summary before so many tokens of it, and what the model took."""
+    def __call__(self, view: View, shown: int, tail: int, meter: Meter, unread: int = 0) -> tuple[View, Spent]:
+        """The view with a summary before so many tokens of it, and what the model took.
+
+        What came since the last call, which no cache has, is read for the summary, too.
+        """
         start = len(view.nodes)
         for begin, stop in reversed(groups(view.nodes)):
             tail -= meter.nodes(view.nodes[begin:stop]).tokens
@@ -110,7 +117,7 @@ class SummaryBefore:
                 break
             start = begin
         item = Item("summary", "user", summary(self._before(view.nodes[start:]), SUMMARY * CHARACTERS))
-        taken = Spent(size, meter.item(item).tokens, cache_read=size)
+        taken = Spent(shown + unread, meter.item(item).tokens, cache_read=shown)
         return with_(view, nodes=(*view.digests.chain([item]), *view.nodes[start:])), taken
 
     def _before(self, tail: tuple[Node, ...]) -> tuple[Node, ...]:
