@@ -13,6 +13,7 @@ from clew.core.limits import Budget
 from clew.core.view import View
 from clew.engine.engine import Engine, Request
 from clew.engine.settings import Settings
+from clew.lab.caches import Beginnings
 from clew.lab.session import LabSession
 from clew.sessions.transcripts import TranscriptCompaction
 from clew.steps.worklog.writing import summary
@@ -37,6 +38,10 @@ class Lived:
     client: int = 0  # times that the client would have compacted by itself
     places: Mapping[str, int] = field(default_factory=dict)  # of nodes in all that was said
     _shown: frozenset[str] = frozenset()
+    _begins: Beginnings = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._begins = Beginnings(self.meter)
 
     def send(self, session: LabSession, number: int, view: View, helped: Spent = NOTHING) -> int:
         """The next call; how many tokens it sends."""
@@ -45,7 +50,7 @@ class Lived:
             self.folds.append((session.turns[number], view))
         self._shown = shown
         self.helpers += [helped] if helped.input else []
-        self.sizes.append(self.meter.frame(view.frame).plus(self.meter.nodes(view.nodes)).tokens)
+        self.sizes.append(self._begins.of(view).until[-1])
         self.heard(view, session.answer(number, self.meter))
         return self.sizes[-1]
 
