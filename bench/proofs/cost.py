@@ -38,6 +38,7 @@ WINDOWS = 64_000, 200_000, 1_000_000
 LISTS = "claude-sonnet-4-5", "gpt-5", "gemini-2.5-pro", "deepseek-chat"  # of prices, as the catalog has them
 MARKED = ("claude-sonnet-4-5",)  # whose caches keep what ends at a mark
 SESSIONS = {64_000: 30, 200_000: 30, 1_000_000: 6}  # half of them larger than the window
+ASKED = 4_000  # tokens that a model writes when it is asked once
 OVER = 1.3  # times a window: what is joined has so much, to be compacted and to go on
 FULL, CLIENT, CLEW, ASKING = "no clew", "the client's own", "clew", "clew, chapters by its model"
 WAYS = FULL, CLIENT, CLEW, ASKING
@@ -189,7 +190,8 @@ def _once(lived: Lived, window: int) -> float:
     """Dollars that one rewrite and one question may cost by the first list: all that a session may be dearer."""
     prices = catalog.lookup(LISTS[0]).prices
     assert prices is not None, "the catalog knows these"
-    return cost(prices, Spent(window // 2, 4_000, 0, window // 2)) if lived.folds else 0.0
+    written, asked = window // 2 if lived.folds else 0, ASKED if lived.helpers else 0
+    return cost(prices, Spent(written, asked, 0, written))
 
 
 # --- clients' frames --------------------------------------------------------------------------------------------------
@@ -256,8 +258,8 @@ def _dollars(figures: Figures) -> Iterator[str]:
                     [f"{window:,}", many, way, *(f"{s:.2f}" for s in sums), f"{folds}", f"{client}", f"{view:,}"]
                 )
     found = ((_dearer(figures, beside, is_over), told, beside) for told, is_over, beside in HALVES)
-    told = ", ".join(f"in {sum(some)} of {len(some)} that {told} than {beside}" for some, told, beside in found if some)
-    yield f"{figures['made']}: dollars of all sessions. By more than a rewrite and a question clew is dearer {told}."
+    told = ", ".join(f"{beside} in {sum(some)} of {len(some)} that {told}" for some, told, beside in found if some)
+    yield f"{figures['made']}: dollars of all sessions. By more than a rewrite and a question clew is above {told}."
     yield ""
     yield table(head, cells)
 
