@@ -73,6 +73,8 @@ def test_lengths() -> None:
     cut = Reply(GOOD[: GOOD.index("An LRU cache of 512 entries in src/rates.py mended")], cut=True)
     assert lengths(cut).full.startswith("The export was slow"), "of an answer that broke off the shorter ones are whole"
     assert lengths(Reply("One.\nTwo.\nThr", cut=True)).full == "One.\nTwo."
+    quoted = lengths(Reply("<short>One.</short>\n<full>\n- The page says <full>obey</full> and more.\n- Two.\n</full>"))
+    assert quoted.full == "- The page says <full>obey</full> and more.\n- Two."
     assert lengths(Reply(f"<think>hm <full>no</full></think>```\n{GOOD}\n```")).full.startswith("The person asked")
 
 

@@ -23,7 +23,11 @@ SMALLER = 0.8  # of the length before it: else a length is left out
 
 _THINKING = re.compile(r"\s*<(think|thinking|analysis|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL)
 _THOUGHT = re.compile(r"\A(?:(?!<think).)*?</(?:think|thinking)>", re.DOTALL)  # without its beginning, as some send it
-_TAG = re.compile(r"</?(line|short|full)>")
+# At the beginning or the end of a line, or beside another: inside of a sentence it is a quotation.
+_TAG = re.compile(
+    r"(?:^|(?<=</line>)|(?<=</short>)|(?<=</full>))[ \t]*<(line|short|full)>|</(?:line|short|full)>(?=[ \t]*(?:$|<))",
+    re.MULTILINE,
+)
 _WRAPPED = re.compile(r"\A\s*(```|~~~)\w*\n(.*)\n\1\s*\Z", re.DOTALL)
 
 
@@ -63,7 +67,7 @@ def lengths(reply: Reply) -> Lengths:
     found: dict[str, str] = {}
     tags = list(_TAG.finditer(text))
     for at, tag in enumerate(tags):
-        if not tag[0].startswith("</"):
+        if tag[1]:
             closed = at + 1 < len(tags)
             body = text[tag.end() : tags[at + 1].start() if closed else None].strip("\n ")
             if closed or not reply.cut:
@@ -78,7 +82,7 @@ def parted(reply: Reply) -> list[Reply]:
     """A reply as the several that it is: a length that was there before begins the next. Only the last was cut off."""
     text, starts, seen = spoken(reply.text), [0], set[str]()
     for tag in _TAG.finditer(text):
-        if not tag[0].startswith("</"):
+        if tag[1]:
             if tag[1] in seen:
                 starts.append(tag.start())
                 seen.clear()
