@@ -22,6 +22,7 @@ SMALL = 1_500  # tokens of originals that a block has before it ends at the next
 WORTH = 300  # tokens that a block has, more or less: with less room there are fewer and longer ones
 RATIO = 0.15  # of what is folded: so much its blocks take, more or less
 LEAST_RATIO = 0.05  # where the room is small and older blocks would lose words for it
+NEWEST = 2.0  # times the share of what it stands for: the newest block in a narrow window, where all older ones share
 LEAST_CHAPTER = 200  # tokens that a model has for one
 MARGIN = 0.95  # of the room is asked for: a chapter has a heading, too
 SLACK = 0.04  # of the history that may be left empty
@@ -155,7 +156,12 @@ class LogFold:
         """Tokens for blocks of so many groups."""
         told = {at: chapter for at, chapter in self.history.chapters.items() if at in self.free[:extent]}
         others = sum(size.tokens for at, size in zip(self.free, self.sizes[:extent], strict=False) if at not in told)
-        return int(ratio * others) + sum(self.meter.counter.text(one.texts[0]) for one in told.values())
+        want = int(ratio * others) + sum(self.meter.counter.text(one.texts[0]) for one in told.values())
+        if self.log and self.history.target.budget.is_narrow:
+            new = sum(size.tokens for size in self.sizes[:extent])
+            every = new + sum(block.stands_for for block in self.history.log.values())
+            want = min(want, int(max(LEAST_RATIO, NEWEST * (self.most - self.stands) / every) * new))
+        return want
 
     def _shortened(self, extent: int, lacking: int = 0) -> Blocks:
         """The blocks so far, in fewer words if those of so many groups more have no room beside them."""

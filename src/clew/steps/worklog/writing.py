@@ -59,7 +59,8 @@ class BlockWriter:
         told = {*old, *(at for span in spans for at in range(*span))}
         self.anew = None if carries else history.read(told, max(told) + 1)
         focus = self._about([n for nodes in originals for n in nodes], room)
-        dense, state = self._state(log, stands) if carries and told_of else (DENSE, stands)
+        measured = told_of or (old and history.target.budget.is_narrow)  # what it does not take the others have
+        dense, state = self._state(log, stands) if carries and measured else (DENSE, stands)
         most = None if full else max(room, free - state)
         by_models = self._by_models(log, spans, chapters, most, brief)
         taken = self.history.log_tokens(by_models.values())
