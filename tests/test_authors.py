@@ -220,22 +220,22 @@ async def test_a_cancelled_question_leaves_the_author_usable() -> None:
     assert (await author.write([asked()])).chapters
 
 
-def test_no_loop_is_possible() -> None:
+async def test_no_loop_is_possible() -> None:
     """A model that always fails is asked twice, then rarely; one that always answers, within its budget."""
     clock = [0.0]
     failing = ScriptedModel(lambda prompt: "")
     author = ByModel(failing, allowance=Allowance(now=lambda: clock[0]))
     for _ in range(24 * 60):  # a day, once a minute
-        asyncio.run(author.write([asked()]))
+        await author.write([asked()])
         clock[0] += 60.0
     assert len(failing.prompts) <= 2 * (8 + 24), "the breaker stays open longer each time, an hour at most"
     willing = ScriptedModel(lambda prompt: GOOD, window=3_000)
     long = [Item("text", "user", f"word {n} " * 400) for n in range(24)]  # a question each
     author = ByModel(willing, allowance=Allowance(now=lambda: clock[0]))
-    asyncio.run(author.write([asked([*SAID, *long], 300)]))
+    await author.write([asked([*SAID, *long], 300)])
     assert len(willing.prompts) <= 12
     for _ in range(100):
-        asyncio.run(author.write([asked()]))
+        await author.write([asked()])
     assert len(willing.prompts) <= 60
     assert Allowance(CallLimits(tokens=10)).refusal(0, 0, 11) == "budget of the compaction"
     assert Allowance(CallLimits(hourly_tokens=10)).refusal(0, 0, 11) == "budget of the hour"

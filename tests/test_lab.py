@@ -1,6 +1,7 @@
 """`clew lab` as a user runs it: sessions sent again in several ways, what each costs and misses, and what to set."""
 
 import json
+from dataclasses import replace as with_
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from clew.catalog.usage import Spent
 from clew.core.limits import Budget
 from clew.engine.settings import Settings
 from clew.lab import Lab, LabWay
-from clew.lab.caches import Automatic
+from clew.lab.caches import Automatic, Beginnings
 from clew.lab.replaying import Lived, as_it_was, clients_own, compactions, everything, with_clew
 from clew.lab.session import LabSession
 from clew.sessions.transcripts import Transcript, TranscriptCompaction
@@ -157,3 +158,12 @@ def test_what_cannot_be_tried_is_refused(tmp_path: Path) -> None:
     for wrong in ("0.2,0.8", "much", "0.5"):
         assert invoke(["lab", str(tmp_path), "--try", wrong]).exit_code == 2
     assert invoke(["lab", "--client", "nobody"]).exit_code == 2
+
+
+def test_what_is_counted_anew_only_where_it_differs_comes_to_the_same() -> None:
+    begins, whole = Beginnings(METER), LabSession(transcript(60)).whole
+    for start, stop in ((0, 4), (0, 9), (3, 12), (3, 12), (0, 7), (5, 5)):
+        view = with_(whole, nodes=(*whole.nodes[:2], *whole.nodes[start:stop]))
+        anew = Beginnings(METER).of(view)
+        assert (begins.of(view).until, begins.digests) == (anew.until, anew.digests)
+        assert anew.until[-1] == METER.frame(view.frame).tokens + METER.nodes(view.nodes).tokens

@@ -38,9 +38,11 @@ WINDOWS = 64_000, 200_000, 1_000_000
 LISTS = "claude-sonnet-4-5", "gpt-5", "gemini-2.5-pro", "deepseek-chat"  # of prices, as the catalog has them
 MARKED = ("claude-sonnet-4-5",)  # whose caches keep what ends at a mark
 SESSIONS = {64_000: 30, 200_000: 30, 1_000_000: 6}  # half of them larger than the window
+ASKED = 4_000  # tokens that a model writes when it is asked once
 OVER = 1.3  # times a window: what is joined has so much, to be compacted and to go on
 FULL, CLIENT, CLEW, ASKING = "no clew", "the client's own", "clew", "clew, chapters by its model"
 WAYS = FULL, CLIENT, CLEW, ASKING
+HALVES = ("fit", False, FULL), ("overflow", True, CLIENT)  # of the sessions, and what clew is held against in each
 NARROW = 32_000, 64_000, 80_000, 128_000
 FRAMED = 1  # session in the frame of each client: the longest
 Row = dict[str, Any]
@@ -188,7 +190,8 @@ def _once(lived: Lived, window: int) -> float:
     """Dollars that one rewrite and one question may cost by the first list: all that a session may be dearer."""
     prices = catalog.lookup(LISTS[0]).prices
     assert prices is not None, "the catalog knows these"
-    return cost(prices, Spent(window // 2, 4_000, 0, window // 2)) if lived.folds else 0.0
+    written, asked = window // 2 if lived.folds else 0, ASKED if lived.helpers else 0
+    return cost(prices, Spent(written, asked, 0, written))
 
 
 # --- clients' frames --------------------------------------------------------------------------------------------------
@@ -242,7 +245,7 @@ def _dollars(figures: Figures) -> Iterator[str]:
     head = ["window", "sessions", "way", *figures["prices"], "compactions", "client's", "tokens a call"]
     cells = list[list[str]]()
     for window in dict.fromkeys(row["window"] for row in figures["rows"]):
-        for told, is_over in (("fit", False), ("overflow", True)):
+        for told, is_over, _ in HALVES:
             for way in WAYS:
                 some = [r for r in _part(figures, window, is_over) if r["way"] == way]
                 if not some:
@@ -254,9 +257,9 @@ def _dollars(figures: Figures) -> Iterator[str]:
                 cells.append(
                     [f"{window:,}", many, way, *(f"{s:.2f}" for s in sums), f"{folds}", f"{client}", f"{view:,}"]
                 )
-    fit = _dearer(figures)
-    told = f" In {sum(fit)} of {len(fit)} that fit clew is dearer than no clew by more than a rewrite and a question."
-    yield f"{figures['made']}: dollars of all sessions.{told if fit else ''}"
+    found = ((_dearer(figures, beside, is_over), told, beside) for told, is_over, beside in HALVES)
+    told = ", ".join(f"{beside} in {sum(some)} of {len(some)} that {told}" for some, told, beside in found if some)
+    yield f"{figures['made']}: dollars of all sessions. By more than a rewrite and a question clew is above {told}."
     yield ""
     yield table(head, cells)
 
@@ -267,15 +270,15 @@ def _part(figures: Figures, window: int, is_over: bool) -> list[Row]:
     return [row for row in rows if (row["session"] in over) is is_over]
 
 
-def _dearer(figures: Figures) -> list[bool]:
-    """Of each session that fits: whether clew costs more than no clew, and more than that allows."""
+def _dearer(figures: Figures, beside: str, is_over: bool) -> list[bool]:
+    """Of each session that fits, or that does not: whether clew costs more than that way, and more than is allowed."""
     found = list[bool]()
     for window in dict.fromkeys(row["window"] for row in figures["rows"]):
-        some = {(row["session"], row["way"]): row for row in _part(figures, window, False)}
+        some = {(row["session"], row["way"]): row for row in _part(figures, window, is_over)}
         for number in dict.fromkeys(session for session, _ in some):
-            alone = some[number, FULL]["dollars"][LISTS[0]]
+            other = some[number, beside]["dollars"][LISTS[0]]
             ways = (some[number, way] for way in (CLEW, ASKING))
-            found.append(any(row["dollars"][LISTS[0]] > alone + row["once"] for row in ways))
+            found.append(any(row["dollars"][LISTS[0]] > other + row["once"] for row in ways))
     return found
 
 

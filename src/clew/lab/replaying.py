@@ -13,6 +13,7 @@ from clew.core.limits import Budget
 from clew.core.view import View
 from clew.engine.engine import Engine, Request
 from clew.engine.settings import Settings
+from clew.lab.caches import Beginnings
 from clew.lab.session import LabSession
 from clew.sessions.transcripts import TranscriptCompaction
 from clew.steps.worklog.writing import summary
@@ -37,6 +38,10 @@ class Lived:
     client: int = 0  # times that the client would have compacted by itself
     places: Mapping[str, int] = field(default_factory=dict)  # of nodes in all that was said
     _shown: frozenset[str] = frozenset()
+    _begins: Beginnings = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._begins = Beginnings(self.meter)
 
     def send(self, session: LabSession, number: int, view: View, helped: Spent = NOTHING) -> int:
         """The next call; how many tokens it sends."""
@@ -45,7 +50,7 @@ class Lived:
             self.folds.append((session.turns[number], view))
         self._shown = shown
         self.helpers += [helped] if helped.input else []
-        self.sizes.append(self.meter.frame(view.frame).plus(self.meter.nodes(view.nodes)).tokens)
+        self.sizes.append(self._begins.of(view).until[-1])
         self.heard(view, session.answer(number, self.meter))
         return self.sizes[-1]
 
@@ -64,7 +69,7 @@ def as_it_was(session: LabSession, lived: Lived) -> Lived:
 
 
 def _kept(session: LabSession, lived: Lived, cuts: Iterable[tuple[int, TranscriptCompaction]]) -> Lived:
-    left, head, start, size = list(cuts), tuple[Node, ...](), 0, 0
+    left, head, start, size, begun = list(cuts), tuple[Node, ...](), 0, 0, 0
     for number, turn in enumerate(session.turns):
         helped = NOTHING
         while left and left[0][0] <= turn:
@@ -73,8 +78,10 @@ def _kept(session: LabSession, lived: Lived, cuts: Iterable[tuple[int, Transcrip
             item = Item("summary", "user", why.summary or summary(said, SUMMARY * CHARACTERS))
             also = tuple(node for m in why.also for node in session.said(m, m + 1))
             head, start = (*session.whole.digests.chain([item]), *also), max(0, place - why.kept)
-            helped = Spent(size, lived.meter.item(item).tokens, cache_read=size)
-        size = lived.send(session, number, with_(session.whole, nodes=(*head, *session.said(start, turn))), helped)
+            unread = lived.meter.nodes(session.said(begun, place)).tokens
+            helped, begun = Spent(size + unread, lived.meter.item(item).tokens, cache_read=size), place
+        view, begun = with_(session.whole, nodes=(*head, *session.said(start, turn))), turn
+        size = lived.send(session, number, view, helped)
     return _placed(session, lived)
 
 
@@ -84,8 +91,10 @@ def clients_own(session: LabSession, lived: Lived, at: int, limit: int) -> Lived
     for number, turn in enumerate(session.turns):
         view, begun = with_(view, nodes=view.nodes + session.said(begun, turn)), turn
         helped = NOTHING
-        if shown + lived.meter.nodes(view.nodes[known:]).tokens > at:
-            view, helped = own(view, shown, min(TAIL, limit // 3), lived.meter)
+        unread = lived.meter.nodes(view.nodes[known:]).tokens
+        if shown + unread > at:
+            fits = min(unread, max(0, limit - shown))
+            view, helped = own(view, shown, min(TAIL, limit // 3), lived.meter, fits)
             lived.client += 1
         shown, known = lived.send(session, number, view, helped), len(view.nodes)
     return _placed(session, lived)
@@ -101,8 +110,11 @@ class SummaryBefore:
 
     whole: View
 
-    def __call__(self, view: View, size: int, tail: int, meter: Meter) -> tuple[View, Spent]:
-        """The view with a summary before so many tokens of it, and what the model took."""
+    def __call__(self, view: View, shown: int, tail: int, meter: Meter, unread: int = 0) -> tuple[View, Spent]:
+        """The view with a summary before so many tokens of it, and what the model took.
+
+        What came since the last call, which no cache has, is read for the summary, too.
+        """
         start = len(view.nodes)
         for begin, stop in reversed(groups(view.nodes)):
             tail -= meter.nodes(view.nodes[begin:stop]).tokens
@@ -110,7 +122,7 @@ class SummaryBefore:
                 break
             start = begin
         item = Item("summary", "user", summary(self._before(view.nodes[start:]), SUMMARY * CHARACTERS))
-        taken = Spent(size, meter.item(item).tokens, cache_read=size)
+        taken = Spent(shown + unread, meter.item(item).tokens, cache_read=shown)
         return with_(view, nodes=(*view.digests.chain([item]), *view.nodes[start:])), taken
 
     def _before(self, tail: tuple[Node, ...]) -> tuple[Node, ...]:
