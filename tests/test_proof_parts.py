@@ -15,7 +15,7 @@ from benchmark.memories import BM25, Question, Spoken, holds, locomo, questions
 from benchmark.public import Source, Unreachable
 from clew import compress
 from clew.wire import check
-from proofs import compint, load, longmemeval, lostfacts, planted, validity
+from proofs import compactbench, compint, load, longmemeval, lostfacts, planted, validity
 from proofs.beside import cut
 
 # --- planted facts ----------------------------------------------------------------------------------------------------
@@ -181,6 +181,14 @@ def test_facts_stand_evenly_between_chats_and_what_is_compacted_is_counted() -> 
     least = lostfacts.compacted((context, "C1", 400))
     assert (most["C4 400 of"], least["C1 400 of"]) == (3, 0)
     assert most["C4 400 stand-in"] <= most["C4 400 recall"] == 3
+
+
+def test_planted_words_are_counted_by_kind_alone_and_in_one_conversation() -> None:
+    said = [{"role": "user", "content": "Never paint the shed green."}, {"role": "assistant", "content": "Fine."}]
+    case = {"messages": said, "items": [["rule", "paint the shed green"], ["person", "Ottilie"]]}
+    found = compactbench.judged([case])
+    assert (found["left whole"], found["kinds"], found["alone"]) == (1, {"rule": 1, "person": 1}, {"rule": 1})
+    assert [row["kept"] for row in found["joined"]] == [{"rule": 1}] * 4
 
 
 # --- validity ---------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from typing import Any, Protocol, cast
 from benchmark.judging import Heard
 from benchmark.public import Source, Unreachable
 
-PARTS = "compint", "longmemeval", "lostfacts", "reader", "rules", "planted", "dollars", "cost", "validity", "load"
+PARTS = "longmemeval", "lostfacts", "compactbench", "reader", "rules", "planted", "dollars", "cost", "validity", "load"
 
 Figures = dict[str, Any]
 
