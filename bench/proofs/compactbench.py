@@ -1,7 +1,7 @@
 """CompactBench's templates: what they plant, is it still there, word for word, after a compaction?
 
 One case has some 300 tokens, and clew compacts none to less than 256. So the cases are also put one after another into
-one long conversation, and that is compacted. No model is asked: `make live` does that with CompactBench's own scores."""
+one long conversation. No model is asked: `make live` does that with CompactBench's own scores."""
 
 import json
 import subprocess
