@@ -59,6 +59,7 @@ def test_a_stream_that_ends_too_early_does_not_look_whole(act: Any) -> None:
         assert served.ask(CHAT, SAID).status == 200
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize(
     "said",
     [
