@@ -79,10 +79,12 @@ def main() -> None:
                 (f"list of {given.conversations:,} conversations", "/"),
                 (f"first paint of {given.turns:,} turns", f"/clew/c/{branch}"),
                 ("  its window", f"/clew/c/{branch}/window"),
+                ("  its window in the middle", f"/clew/c/{branch}/window?call={given.turns // 2}"),
                 ("  its chart", f"/clew/c/{branch}/chart.json"),
                 ("  its figures", f"/clew/savings?branch={branch}"),
                 (f"first paint of {given.long:,} turns", f"/clew/c/{many}"),
-                ("  200 of them, in the middle", f"/clew/c/{many}/turns?start=50000&stop=50200"),
+                ("  its window", f"/clew/c/{many}/window"),
+                ("  its window in the middle", f"/clew/c/{many}/window?call={given.long // 2}"),
                 ("search", "/clew/search?q=word700x3"),
             ]:
                 best, size = 1e9, get(line, at)

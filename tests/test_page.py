@@ -1,5 +1,6 @@
 """The page over HTTP: who may look, who may act, and that nothing anybody said is more than text on it."""
 
+import base64
 import http.client
 import json
 import os
@@ -21,12 +22,15 @@ from clew.core.bridge import cross
 from clew.core.items import Frame
 from clew.gateway.settings import GatewaySettings
 from clew.page.app import Page
+from clew.page.markup import markdown
 from clew.page.rendering import tokens
-from clew.sessions.timeline import Timeline
 from paging import CHAT, Looked, looking
 
 HOSTILE = (
     '</pre></td><script>alert(1)</script><img src=x onerror=alert(2)>"\' autofocus onfocus="alert(3) {{7*7}} &lt;b&gt;'
+)
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 ODD_HOSTS = ("evil.example\\@127.0.0.1", "127.0.0.1#evil.example", "127.0.0.1/evil.example", "127.0.0.1:80:x", "127.1")
 ACTS = ("compact", "undo", "pin", "method", "fork", "tag", "archive", "instruct")
@@ -70,8 +74,9 @@ def addresses(branch: str, session: str) -> list[str]:
         "/clew/overall/everything",
         one,
         f"{one}/head",
-        f"{one}/turns?start=0&stop=9",
         f"{one}/window",
+        f"{one}/window?call=3",
+        f"{one}/raw?call=3",
         f"{one}/window?before=3",
         f"{one}/compaction/{session}",
         *(f"{one}/act/{name}" for name in ACTS if name not in ("undo", "pin")),
@@ -305,7 +310,11 @@ def test_bad_addresses_get_words(tmp_path: Path) -> None:
             (f"{one}/compaction/{branch}", 404),
             (f"{one}/compaction/nothing", 404),
             (f"{one}/act/purge", 404),
-            (f"{one}/turns?start=x&stop=-1", 200),
+            (f"{one}/window?call=x&at=-1", 200),
+            (f"{one}/window?at=1&before=3", 200),
+            (f"{one}/raw?call=7", 404),
+            (f"{one}/raw", 404),
+            (f"{one}/picture/00ff", 404),
             (f"{one}/window?before=99999999999999999999", 200),
             ("/?start=-5&count=1e9", 200),
             ("/clew/search", 200),
@@ -361,12 +370,56 @@ def test_what_changed_before_somebody_listens_is_told_at_once(tmp_path: Path) ->
         line.close()
 
 
-def test_turns_that_come_later_join_the_newest_until_those_are_many() -> None:
-    timeline = Timeline([None] * 1_000, {})  # type: ignore[list-item]
-    assert timeline.chunks()[:2] == [(800, 1_000), (600, 800)]
-    assert timeline.chunks(700, 400) == [(700, 1_000)]
-    assert timeline.chunks(599, 400) == [(800, 1_000), (600, 800), (599, 600)]
-    assert timeline.chunks(5_000, 400) == [(1_000, 1_000)]
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[press](javascript:alert(1)) <https://evil.example> [here](https://evil.example/?q=1 'title')",
+        "![seen](https://evil.example/pixel.png) <img src=x onerror=alert(1)>",
+        "|a|b|\n|:-:|-:|\n|<script>|x|",
+        "```python onload=alert(1)\n</code></pre><script>alert(1)</script>\n```",
+        "# <script>\n> <iframe src=x>\n\n    <style>indented",
+        "[a]: https://evil.example 'x'\n\n[a]",
+        "```diff\n+<script>\n-<b onclick=x>\n```",
+    ],
+)
+def test_markdown_brings_in_no_element_link_or_picture(text: str) -> None:
+    plain = {"p", "u", "code", "pre", "span", "table", "thead", "tbody", "tr", "th", "td", "blockquote", "ul", "li"}
+    for tag, attributes in Elements(markdown(text)).found:
+        assert tag in plain, tag
+        assert set(attributes) <= {"class"}, attributes
+
+
+def test_pictures_are_those_that_lie_in_the_log(tmp_path: Path) -> None:
+    drawn = base64.b64encode(PNG).decode()
+    with looking(tmp_path) as page:
+        shown = [
+            {"type": "text", "text": "What is this?"},
+            {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{drawn}"}},
+            {"type": "image_url", "image_url": {"url": "https://evil.example/pixel.png"}},
+            {"type": "image_url", "image_url": {"url": "data:image/svg+xml;base64,PHN2Zz48L3N2Zz4="}},
+        ]
+        page.ask(CHAT, {"model": "gpt-4o", "messages": [{"role": "user", "content": shown}]}, {"x-clew-session": "run"})
+        [branch] = re.findall(r'id="row-(\w+)"', page.get("/").raw.decode())
+        window = page.get(f"/clew/c/{branch}/window").raw.decode()
+        [at] = [attributes["src"] for tag, attributes in Elements(window).found if tag == "img"]
+        got = page.get(str(at))
+        assert (got.raw, got.headers["content-type"]) == (PNG, "image/png")
+        assert got.headers["content-security-policy"].startswith("default-src 'none'")
+
+
+def test_each_call_shows_the_window_it_was_sent_with(tmp_path: Path) -> None:
+    with looking(tmp_path) as page:
+        page.talk("run", 20)
+        one = f"/clew/c/{page.branch('run')}"
+        for number, sent in enumerate(page.provider.heard, 1):
+            window = page.get(f"{one}/window?call={number}").raw.decode()
+            assert f"in call {number} of 20" in window
+            file = re.sub(r"; recall \w+", "", page.get(f"{one}/raw?call={number}&file").raw.decode())
+            assert json.loads(file)["messages"] == sent.body["messages"], number
+        folded = [page.get(f"{one}/window?call={n}").raw.decode() for n in range(1, 21)]
+        told = [window for window in folded if "before this call, decided by auto" in window]
+        assert told
+        assert all("Compact? Yes" in window for window in told)
 
 
 def test_tokens_are_told_in_few_characters() -> None:

@@ -1,9 +1,7 @@
 """The page in Debian's chromium, beside a gateway through which agents talk: all that people do on it."""
 
-import asyncio
 import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,6 @@ from playwright.sync_api import Browser, Page, expect
 from clew import run
 from clew.core.bridge import cross
 from clew.core.items import Frame
-from clew.store.records import Batch, Call
 from paging import PATIENCE, Looked, chromium, looking, tab
 
 SHOTS = os.environ.get("CLEW_SHOTS")  # a folder: pictures for the docs are taken there
@@ -45,16 +42,6 @@ def opened(page: Page, name: str = "checkout") -> None:
     expect(page.locator("#window .piece").first).to_be_visible()
 
 
-async def many_calls(site: Looked, branch: str) -> None:
-    store = site.gateway.engine.store
-    trace = await store.load("default", branch)
-    calls = tuple(
-        Call(branch, trace.seq + n, trace.frame, "gpt-4o", "openai_chat", "", 1, 4_000, 12_000, True)
-        for n in range(1_000)
-    )
-    await store.write("default", Batch(branch, trace.seq, calls))
-
-
 def confirmed(page: Page, button: str) -> None:
     """Have it done, read that it was, and go on."""
     dialog = page.get_by_role("dialog")
@@ -78,12 +65,64 @@ def test_a_conversation_shows_its_turns_and_its_window(browser: Browser, site: L
     with tab(browser, site.url) as page:
         opened(page)
         expect(page.locator(".chart canvas")).to_be_visible()
-        expect(page.locator(".turns tr.mark").first).to_contain_text("compaction by auto")
         expect(page.locator("#window .fill svg").first).to_be_visible()
         stand_in = page.locator(".piece.standing").first
+        expect(stand_in).to_contain_text("Chapter, written by code")
         stand_in.locator("summary").click()
         expect(stand_in.locator(".behind .piece").first).to_be_visible()
+        call = stand_in.locator(".piece", has_text="read_file").first
+        expect(call.locator("summary")).to_contain_text("characters in 60 lines")
+        call.locator("summary").click()
+        expect(call.locator(".given")).to_contain_text("src/module_")
+        expect(call.locator("pre.body [class^=h-k]").first).to_have_text("def")
         shot(page, "conversation")
+
+
+def test_a_slider_shows_what_the_model_saw_in_each_call(browser: Browser, site: Looked) -> None:
+    with tab(browser, site.url) as page:
+        opened(page)
+        steer, slider = page.locator(".steer"), page.locator("#call")
+        expect(steer).to_contain_text("as the model saw it now")
+        slider.focus()
+        page.keyboard.press("Home")
+        expect(page.locator(".callfacts")).to_be_visible()
+        expect(steer).to_contain_text("in call 1 of 40")
+        expect(page.locator("#window .piece.standing")).to_have_count(0)
+        expect(page.locator("#window .v-user")).to_have_count(1)
+        expect(slider).to_be_focused()
+        page.locator(".callfacts summary").click()
+        expect(page.locator(".rawslot")).to_contain_text('"role": "user"')
+        one = f"/clew/c/{site.branch('checkout')}/window?call="
+        first = next(n for n in range(1, 41) if b"Compaction 1" in site.get(f"{one}{n}").raw)
+        slider.evaluate("(it, n) => { it.value = n; it.dispatchEvent(new Event('change', { bubbles: true })); }", first)
+        expect(page.locator(".folded").first).to_contain_text("Compaction 1 before this call")
+        expect(page.locator(".callfacts")).to_contain_text("Compact? Yes")
+        shot(page, "call")
+        slider.focus()
+        page.keyboard.press("End")
+        expect(steer).to_contain_text("as the model saw it now")
+
+
+def test_only_what_is_on_the_screen_is_asked_for(browser: Browser, tmp_path: Path) -> None:
+    with looking(tmp_path, window=150_000) as site:
+        site.talk("run", 90)
+        with tab(browser, site.url) as page:
+            opened(page, "run")
+            pieces = page.locator("#window .piece")
+            expect(page.locator("#window .v-user", has_text="step 89")).to_be_in_viewport()
+            some = pieces.count()
+            assert some < 90, "the rest is not asked for"
+            scroller = page.locator(".pieces")
+            scroller.evaluate("it => it.scrollTop = it.querySelector('.piece').offsetTop - 20")
+            top = pieces.first.element_handle()
+            at = top.evaluate("it => it.getBoundingClientRect().top")
+            expect(page.locator("#window[data-looked]")).to_be_attached()
+            assert some < pieces.count() < 180
+            assert top.evaluate("it => it.getBoundingClientRect().top") == pytest.approx(
+                at, abs=1
+            )  # what is read does not move
+            scroller.evaluate("it => it.scrollTop = 0")
+            expect(page.locator("#window .v-user", has_text="Fix the checkout")).to_be_visible()
 
 
 def test_a_compaction_is_seen_from_both_sides(browser: Browser, site: Looked) -> None:
@@ -182,7 +221,6 @@ def test_what_agents_do_is_seen_while_they_do_it(browser: Browser, tmp_path: Pat
         expect(page.locator(".figures div").first).to_contain_text("1")
         site.talk("second", 2, "Refactor the parser.")  # from the first turn on, which comes again
         expect(page.locator(".figures div").first).to_contain_text("3")
-        expect(page.locator("#newest-turns tr").first.locator("td").first).to_have_text("3")
         expect(page.locator("#window")).to_contain_text("module_1.py")
 
 
@@ -195,14 +233,14 @@ def test_what_somebody_reads_stays_while_agents_go_on(browser: Browser, tmp_path
             piece.locator("summary").click()
             expect(piece.locator(".behind .piece").first).to_be_visible()
             page.locator(".lineage summary").click()
-            page.locator(".turns").evaluate("it => it.scrollTop = 600")
-            at = "id => document.getElementById(id).getBoundingClientRect().top"
-            before = page.evaluate(at, "turn-20")
+            at = "it => it.getBoundingClientRect().top"
+            before = piece.evaluate(at)
             site.talk("run", 1, "And now for something else.", said)
-            expect(page.locator("#turn-41")).to_be_attached()
-            assert page.evaluate(at, "turn-20") == pytest.approx(before, abs=1), "the turns do not move"
+            expect(page.locator("#newer")).to_be_visible()
+            assert piece.evaluate(at) == pytest.approx(before, abs=1), "what is read does not move"
             expect(piece.locator(".behind .piece").first).to_be_visible()
             assert not page.locator(".lineage").evaluate("it => it.open")
+            piece.locator(".behind details summary").first.click()
             more = page.get_by_role("button", name="more characters")
             those = more.count()
             more.first.click()
@@ -283,22 +321,6 @@ def test_the_theme_can_be_chosen_and_stays(browser: Browser, site: Looked) -> No
         assert page.evaluate("getComputedStyle(document.body.parentElement).backgroundColor") == light
 
 
-def test_the_first_of_many_turns_is_where_the_scroll_bar_ends(browser: Browser, tmp_path: Path) -> None:
-    with looking(tmp_path) as site:
-        site.talk("run", 1)
-        branch = site.branch("run")
-        with ThreadPoolExecutor() as apart:  # the browser's loop is in this thread
-            apart.submit(asyncio.run, many_calls(site, branch)).result()
-        with tab(browser, site.url, viewport={"width": 1360, "height": 1400}) as page:
-            opened(page, "run")
-            expect(page.locator("#turn-1001")).to_be_visible()
-            expect(page.locator(".chart canvas")).to_be_visible()  # scripts have run
-            page.locator(".turns").evaluate("it => it.scrollTop = it.scrollHeight")
-            expect(page.locator("#turn-1")).to_be_in_viewport()
-            page.locator(".turns").evaluate("it => it.scrollTop = it.scrollHeight / 2")
-            expect(page.locator("#turn-500")).to_be_in_viewport()
-
-
 # Another tab is in front of this one, or not any more.
 HIDDEN = """hidden => {
   Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
@@ -319,7 +341,7 @@ CONTRAST = """() => {
   const found = [];
   for (const element of document.querySelectorAll("body *")) {
     const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
-    if (!own || !element.checkVisibility() || element.closest("svg, .undone, [disabled], .skip, .u-legend")) continue;
+    if (!own || !element.checkVisibility() || element.closest("svg, .undone, [disabled], .skip")) continue;
     const back = behind(element), a = light(rgb(getComputedStyle(element).color)), b = light(back);
     const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
     const said = element.textContent.trim().slice(0, 30);

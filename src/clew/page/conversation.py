@@ -1,5 +1,7 @@
-"""The pages about one conversation: its turns, its window, its compactions, and what can be done with it."""
+"""The pages about one conversation: its transcript, its window at each call, and what can be done with it."""
 
+import json
+from itertools import takewhile
 from typing import Any
 
 from starlette.requests import Request
@@ -7,20 +9,26 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from clew.core import rawjson
 from clew.core.items import Scope
+from clew.core.view import originals
+from clew.engine.engine import body
 from clew.errors import NotFound
 from clew.page.acting import ACTS, PageAct
 from clew.page.changes import stamp
 from clew.page.context import LISTED, PageContext, form, number
-from clew.screens.originals import original
+from clew.page.transcript import pieces
+from clew.screens.calls import decided
 from clew.sessions.chains import conversations
+from clew.sessions.composition import Shown
+from clew.sessions.conversation import Conversation
 from clew.sessions.export_agent import tell
 from clew.sessions.export_log import export
-from clew.sessions.timeline import TURNS_AT_ONCE, chart, turns
+from clew.sessions.timeline import chart, turns
 from clew.sessions.transcripts import WRITERS, write
+from clew.tokens import media
 
 OWN = "clew"  # the format that keeps everything
-PIECES = 60  # of a window that are loaded at once, the newest first
-CLIPPED = 700  # characters of a piece that are shown before somebody asks for all of it
+PIECES = 60  # of a transcript that are loaded at once, the newest first
+RAW = 20_000  # characters of a request that are shown before somebody asks for the file
 
 
 class ConversationPages:
@@ -56,46 +64,83 @@ class ConversationPages:
             "abouts": abouts,
             "about": abouts[on.branch],
             "found": found,
-            "chunks": (chunks := found.chunks()),
-            "rows": turns(self._page.engine, found, *chunks[0]),
             "method": await on.conversation.method(),
             "totals": sums,
             "formats": (OWN, *WRITERS),
         }
         return await self._page.show(template, scope, **values)
 
-    async def turns(self, request: Request, scope: Scope) -> Response:
-        on, asked = self._page.subject(request, scope), request.query_params
-        found = await self._page.timelines.of(scope, on.branch)
-        if "live" in asked:  # the newest, of which there may be more by now; where they are many, in several parts
-            chunks = found.chunks(number(asked["live"]), 2 * TURNS_AT_ONCE)
-            rows = turns(self._page.engine, found, *chunks[0])
-            return await self._page.show("live_turns.html", scope, rows=rows, on=on, chunks=chunks, found=found)
-        rows = turns(self._page.engine, found, number(asked.get("start")), number(asked.get("stop")))
-        return await self._page.show("turns.html", scope, rows=rows, on=on)
-
     async def chart(self, request: Request, scope: Scope) -> Response:
         branch = self._page.subject(request, scope).branch
         return JSONResponse(await chart(self._page.engine, scope, branch, await self._page.timelines.of(scope, branch)))
 
     async def window(self, request: Request, scope: Scope) -> Response:
-        on, before = self._page.subject(request, scope), request.query_params.get("before")
-        window = await on.conversation.window()
-        stop = min(number(before, len(window.view.nodes)), len(window.view.nodes))
-        found: dict[str, Any] = {"window": window, "start": max(0, stop - PIECES), "stop": stop, "clipped": CLIPPED}
-        found["chapters"] = {one.node: one for one in await on.conversation.chapters() if one.node}
-        return await self._page.show("pieces.html" if before else "window.html", scope, **found, on=on)
+        """The window as it stands, or as it was sent in a call; with `before`, so many of its pieces before one."""
+        on, asked, engine = self._page.subject(request, scope), request.query_params, self._page.engine
+        timeline = await self._page.timelines.of(scope, on.branch)
+        call = number(asked.get("call"))
+        one = turns(engine, timeline, call - 1, call)[0] if 0 < call <= len(timeline.calls) else None
+        at = one.call.seq if one else number(asked.get("at")) or None
+        past = on.conversation if at is None else Conversation.of(engine, await engine.view(scope, on.branch, at))
+        window = await (past.window() if one is None else on.conversation.window(call=one.number))
+        nodes, made = window.nodes, window.view.edits.made
+        stop = min(number(asked.get("before"), len(nodes)), len(nodes))
+        some = nodes[max(0, stop - PIECES) : stop]
+        values: dict[str, Any] = {
+            "on": on,
+            "window": window,
+            "pieces": pieces(some, {n.node.id: len(originals([n.node.id], made)) for n in some if n.by}),
+            "chapters": {one.node: one for one in await past.chapters() if one.node},
+            "start": max(0, stop - PIECES),
+        }
+        if "before" in asked:
+            return await self._page.show("pieces.html", scope, **values)
+        values |= {"turn": one, "decided": decided(one.call) if one else "", "calls": len(timeline.calls)}
+        values["was"] = timeline.calls[one.number - 2].predicted if one and one.number > 1 else 0
+        return await self._page.show("window.html", scope, **values, earlier=range(stop % PIECES, stop, PIECES))
+
+    async def raw(self, request: Request, scope: Scope) -> Response:
+        """What was sent in a call and what came back, as the log has it."""
+        on, call = self._page.subject(request, scope), number(request.query_params.get("call"))
+        calls = [one.call for one in await on.conversation.calls()]
+        sent = rawjson.visible(
+            json.dumps(body(await on.conversation.view(call)), ensure_ascii=False, indent=2).encode()
+        )
+        if "file" in request.query_params:
+            headers = {"content-disposition": f'attachment; filename="{on.branch[:10]}.{call}.json"'}
+            return Response(sent, media_type="application/octet-stream", headers=headers)
+        later = calls[call] if call < len(calls) else None
+        said = (await self._page.store.load(scope, on.branch, later.seq if later else None)).said
+        ids = [place.id for place in said[calls[call - 1].said : later.said if later else None]]
+        nodes = await self._page.store.nodes(scope, ids)
+        answer = takewhile(lambda node: node.item.role == "assistant", (nodes[id] for id in ids))
+        values: dict[str, Any] = {"sent": sent.decode(), "answer": [node.item for node in answer], "most": RAW}
+        return await self._page.show("raw.html", scope, on=on, call=call, **values)
 
     async def text(self, request: Request, scope: Scope) -> Response:
         """All of something that is in view."""
         nodes = await self._page.store.nodes(scope, [await self._own_id(request, scope)])
-        return await self._page.show("text.html", scope, texts=[original(n.item) for n in nodes.values()])
+        return await self._page.show("text.html", scope, items=[node.item for node in nodes.values()])
+
+    async def picture(self, request: Request, scope: Scope) -> Response:
+        """A picture that lies in an item; one elsewhere is not asked for."""
+        id = await self._own_id(request, scope)
+        [node] = (await self._page.store.nodes(scope, [id])).values()
+        found = [one for block in media.blocks(node.item.wire) if (one := media.picture(block))]
+        at = number(request.query_params.get("n"))
+        if at >= len(found):
+            raise NotFound("there is no such picture")
+        return Response(found[at][1], media_type=found[at][0])
 
     async def behind(self, request: Request, scope: Scope) -> Response:
-        """What a stand-in stands for."""
-        on = self._page.subject(request, scope)
-        nodes = await on.conversation.recall(request.path_params["id"])
-        return await self._page.show("behind.html", scope, nodes=nodes, on=on)
+        """What a stand-in stands for, some of it at a time."""
+        on, id = self._page.subject(request, scope), request.path_params["id"]
+        start = number(request.query_params.get("start"))
+        made = {n.id: edit for edit in (await self._page.store.load(scope, on.branch)).edits for n in edit.stand_ins}
+        ids = originals([id], made) if id in made else [node.id for node in await on.conversation.recall(id)]
+        nodes = await self._page.store.nodes(scope, ids[start : start + PIECES])
+        some = pieces(Shown(nodes[id], 0) for id in ids[start : start + PIECES])
+        return await self._page.show("behind.html", scope, pieces=some, on=on, id=id, stop=start + PIECES, of=len(ids))
 
     async def chapter(self, request: Request, scope: Scope) -> Response:
         """What a model was asked and answered for a chapter."""

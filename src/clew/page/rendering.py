@@ -1,6 +1,7 @@
 """Templates, and the headers that keep what they show harmless."""
 
 import re
+import sys
 from functools import cache
 from typing import Any
 
@@ -12,6 +13,8 @@ from clew import __version__
 from clew.core.items import SHORT
 from clew.core.threads import in_thread
 from clew.core.times import universal
+from clew.page import transcript
+from clew.page.markup import markdown
 from clew.screens.lines import count, dollars, words
 from clew.steps.lines import clip
 
@@ -58,12 +61,15 @@ def _environment() -> Environment:
         "time": _time,
         "words": words,
         "clip": clip,
+        "body": transcript.body,
+        "markdown": markdown,
+        "pictures": transcript.pictures,
         "short": lambda whole: whole[:SHORT],
         "step": lambda by: by.partition("(")[0],
         "marked": _marked,
         "share": lambda share: f"{share:.0%}",
     }
-    made.globals |= {"count": count, "version": __version__}
+    made.globals |= {"clipped": transcript.CLIPPED, "count": count, "everything": sys.maxsize, "version": __version__}
     return made
 
 

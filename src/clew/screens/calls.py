@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from clew.screens.lines import line
+from clew.engine.due import RULES
+from clew.screens.lines import count, line
 from clew.sessions.bill import CallBill
+from clew.store.records import Call
 
 
 def bills(console: Console, rows: Sequence[CallBill]) -> None:
@@ -23,6 +25,21 @@ def bills(console: Console, rows: Sequence[CallBill]) -> None:
     console.print(table)
     thought, paid = (sum(filter(None, costs)) for costs in zip(*((b.foretold, b.cost) for b in rows), strict=True))
     line(console, f"{len(rows):,} calls · {thought:.4f} dollars foretold · {paid:.4f} reported", "bold")
+
+
+def decided(call: Call) -> str:
+    """Why there was a compaction before a call, or none, in words."""
+    noted = call.due or {}
+    rule = next((rule for rule in RULES if rule.why == noted.get("why")), None)
+    if rule is None:
+        return ""
+    told = f"Compact? {rule.then[0].upper()}{rule.then[1:]}: {rule.when}."
+    if "calls" not in noted:
+        return told
+    return (
+        f"{told} Foretold: {noted['before']:,} → {noted['after']:,} tokens, of which {noted['kept']:,} stay in the "
+        f"provider's cache; there were {count(noted['calls'], 'call')} since the last compaction."
+    )
 
 
 def _told(value: float | None, form: str) -> str:

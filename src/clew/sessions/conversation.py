@@ -201,12 +201,17 @@ class Conversation:
             raise NotFound(f"no call {call} in {called(await self.session())}; there are {there_are}")
         return await self.engine.resume(self.scope, made[call - 1])
 
-    async def window(self, sent: bool = False) -> Window:
-        """What fills its window as it stands; with `sent`, what its newest call did, if one was made."""
+    async def window(self, sent: bool = False, call: int | None = None) -> Window:
+        """What fills its window as it stands; with `sent`, what its newest call did, if one was made; or what a call
+        did, by its number."""
         last = await self.last_call() if sent else None
-        view = await self.view(last.number if last else None)
-        tokens = last.call.predicted if last else await self.engine.expected(view)
-        return Window(view, last.number if last else None, tokens, await self.engine.target(view))
+        number = last.number if last else call
+        view = await self.view(number)
+        if number is None:
+            tokens = await self.engine.expected(view)
+        else:
+            tokens = (last.call if last else (await self._store.calls(self.scope, self.branch))[number - 1]).predicted
+        return Window(view, number, tokens, await self.engine.target(view))
 
     async def said(self, view: View) -> dict[str, Node]:
         """All that had been said when a view was made, by id and in order, in view or not."""

@@ -1,6 +1,5 @@
 """A conversation as it went: its calls with what they took, and what was asked with what was done for it."""
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -15,7 +14,6 @@ from clew.store.protocol import Store
 from clew.store.records import Call, Session, StoreState
 from clew.store.trace import Fold
 
-TURNS_AT_ONCE = 200  # turns that are loaded at once
 POINTS = 1_500  # of a chart: more than a screen has
 REMEMBERED_TIMELINES = 4
 READ_ITEMS = 200  # items that are read at a time
@@ -31,22 +29,10 @@ class TurnRow(NamedTuple):
 
 
 class Timeline(NamedTuple):
-    """The turns of a branch, and what it has from its parents."""
+    """The calls of a branch, with those it has from its parents, and the sessions that began between them."""
 
     calls: Sequence[Call]
     began: Mapping[int, tuple[Session, ...]]  # by the place of the call that came next
-    marks: Sequence[int] = ()  # those places, sorted, each as often as sessions began there
-
-    def chunks(self, start: int = 0, least: int = TURNS_AT_ONCE) -> list[tuple[int, int]]:
-        """Stretches of the turns from one on, the newest first; up to `least` of them are one stretch."""
-        end = len(self.calls)
-        if end - start <= least:
-            return [(min(start, end), end)]
-        return [(max(start, stop - TURNS_AT_ONCE), stop) for stop in range(end, start, -TURNS_AT_ONCE)]
-
-    def rows(self, start: int, stop: int) -> int:
-        """The lines that a stretch of turns takes, with those of sessions that began in it."""
-        return stop - start + bisect_left(self.marks, stop) - bisect_left(self.marks, start)
 
 
 class Timelines:
@@ -75,7 +61,7 @@ async def read_timeline(engine: Engine, scope: Scope, branch: str) -> Timeline:
             at += 1
         if session.number > 1 or session.cause != "start":
             began[at] = (*began.get(at, ()), session)
-    return Timeline(calls, began, [place for place, those in began.items() for _ in those])
+    return Timeline(calls, began)
 
 
 def turns(engine: Engine, found: Timeline, start: int, stop: int) -> list[TurnRow]:

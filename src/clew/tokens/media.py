@@ -106,6 +106,19 @@ def dimensions(data: str) -> tuple[int, int] | None:
     return None
 
 
+def picture(block: MediaBlock) -> tuple[str, bytes] | None:
+    """The type and bytes of a picture that lies in its block, as those bytes say; nothing else is one."""
+    data = _data(block) if is_image(block) else ""
+    if not data or dimensions(data) is None:
+        return None
+    try:
+        raw = _bytes(data, 0, _size(data))
+    except (binascii.Error, ValueError):
+        return None
+    kind = {b"\x89P": "png", b"GI": "gif", b"\xff\xd8": "jpeg", b"RI": "webp"}[raw[:2]]
+    return f"image/{kind}", raw
+
+
 def _by_area(width: int, height: int) -> int:
     fit = min(1.0, 1568 / max(width, height))
     return math.ceil(width * fit * height * fit / 750)

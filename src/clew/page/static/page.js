@@ -24,10 +24,10 @@ function tellTimes(root) {
   }
 }
 
-function holdPlaces(root) {
-  // What is not loaded yet takes the room it will take, so that the scroll bar tells the truth.
-  const row = root.querySelector("#newest-turns tr")?.offsetHeight;
-  for (const cell of root.querySelectorAll("td[data-rows]")) cell.style.height = `${cell.dataset.rows * row}px`;
+const PIECE = 44; // pixels of one that is not loaded yet, more or less
+function holdPlaces() {
+  // What is not loaded yet takes about the room it will take, so that the scroll bar tells the truth.
+  for (const later of document.querySelectorAll(".later[data-pieces]")) later.style.height = `${later.dataset.pieces * PIECE}px`;
 }
 
 // --- dialogs ---------------------------------------------------------------------------------------------------------
@@ -37,7 +37,7 @@ document.body.addEventListener("htmx:beforeRequest", (event) => {
 });
 document.body.addEventListener("htmx:afterSwap", (event) => {
   tellTimes(event.detail.target);
-  holdPlaces(document);
+  holdPlaces();
   if (event.detail.target.id !== "dialog-body" || dialog.open) return;
   if (opening) dialog.showModal();
   else if (event.detail.target.querySelector(".done, .problem")) say(event.detail.target.querySelector("p").textContent);
@@ -91,13 +91,8 @@ document.body.addEventListener("htmx:beforeSwap", (event) => {
       target.querySelector("details").open = open;
       target.querySelector("select").value = format;
     };
-  } else if (target.id === "newest-turns") {
-    const scroller = target.closest(".turns"), top = scroller.getBoundingClientRect().top;
-    const row = scroller.scrollTop && [...target.rows].find((one) => one.id && one.getBoundingClientRect().bottom > top);
-    if (!row) return;
-    const at = row.getBoundingClientRect().top;
-    putBack = () => (scroller.scrollTop += (document.getElementById(row.id)?.getBoundingClientRect().top ?? at) - at);
   } else if (target.id === "window") {
+    const pieces = target.querySelector(".pieces");
     if (target.dataset.looked) {
       event.detail.target = document.getElementById("window-figures");
       event.detail.selectOverride = "#window-figures";
@@ -105,8 +100,16 @@ document.body.addEventListener("htmx:beforeSwap", (event) => {
       document.getElementById("newer").hidden = false;
       return;
     }
-    const at = target.querySelector(".pieces")?.scrollTop;
-    putBack = () => at && (target.querySelector(".pieces").scrollTop = at);
+    const below = pieces ? pieces.scrollHeight - pieces.scrollTop - pieces.clientHeight : 0;
+    putBack = () => {
+      holdPlaces();
+      const now = target.querySelector(".pieces");
+      if (now) now.scrollTop = below < 40 ? now.scrollHeight : pieces.scrollTop; // who reads the newest goes on with it
+    };
+  } else if (target.matches("#window .pieces > .later")) {
+    document.getElementById("window").dataset.looked = "yes";
+    const scroller = target.parentElement, next = target.nextElementSibling, at = next.getBoundingClientRect().top;
+    putBack = () => (scroller.scrollTop += next.getBoundingClientRect().top - at);
   } else if (target.closest("#window .pieces")) document.getElementById("window").dataset.looked = "yes";
 });
 document.body.addEventListener("htmx:afterRequest", (event) => {
@@ -118,8 +121,28 @@ document.body.addEventListener("htmx:afterSwap", () => {
 });
 document.body.addEventListener("click", (event) => {
   if (!event.target.closest("#newer")) return;
-  delete document.getElementById("window").dataset.looked;
-  htmx.trigger(document.body, "changed");
+  showCall(Infinity);
+});
+
+// --- the window at a call --------------------------------------------------------------------------------------------
+function showCall(number) {
+  const slider = document.getElementById("call");
+  if (!slider) return;
+  slider.value = Math.min(number, slider.max);
+  slider.dispatchEvent(new Event("change", { bubbles: true }));
+}
+document.body.addEventListener("htmx:configRequest", (event) => {
+  const asked = event.detail.elt, whole = document.getElementById("window");
+  if (asked.id === "call") delete whole.dataset.looked;
+  else if (asked === whole && document.querySelector("#call:not([data-now])")) {
+    event.preventDefault(); // somebody looks at an earlier call
+    document.getElementById("newer").hidden = false;
+  }
+});
+document.body.addEventListener("input", ({ target }) => {
+  if (target.id !== "call") return;
+  const told = target.closest(".steer").querySelector("label b");
+  told.textContent = target.value === target.max ? "now" : `in call ${Number(target.value).toLocaleString("en")} of ${(target.max - 1).toLocaleString("en")}`;
 });
 
 // --- keys ------------------------------------------------------------------------------------------------------------
@@ -151,15 +174,19 @@ async function draw(figure) {
     return getComputedStyle(figure).color;
   };
   const axis = { stroke: color("--dim"), grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line") } };
-  const lines = [["everything said", "--c1"], ["sent", "--c2"], ["reported", "--c5"], ["from the cache", "--c3"], ["limit", "--c4"]];
+  const legend = [...figure.querySelectorAll(".legend b")];
+  const lines = ["--c1", "--c2", "--c5", "--c3", "--c4"];
   const options = {
-    width: figure.clientWidth, height: 220, scales: { x: { time: false }, y: { range: (_, low, high) => [0, high * 1.05] } },
+    width: figure.clientWidth, height: 170, scales: { x: { time: false }, y: { range: (_, low, high) => [0, high * 1.05] } },
     axes: [{ ...axis }, { ...axis, size: 56, values: (_, ticks) => ticks.map((n) => (n >= 1e6 ? `${n / 1e6}M` : n >= 1e3 ? `${n / 1e3}k` : n)) }],
-    series: [{ label: "turn" }, ...lines.map(([label, name], n) => ({
-      label, stroke: color(name), width: n === 1 ? 2 : 1.2, dash: n === 4 ? [4, 4] : undefined,
+    legend: { show: false }, cursor: { drag: { x: false } },
+    series: [{}, ...lines.map((name, n) => ({
+      stroke: color(name), width: n === 1 ? 2 : 1.2, dash: n === 4 ? [4, 4] : undefined,
       points: { show: columns[0].length < 3 }, spanGaps: true,
     }))],
-    hooks: { draw: [(plot) => {
+    hooks: { setCursor: [({ cursor: { idx } }) => legend.forEach((told, n) => {
+      told.textContent = idx === null ? "" : columns[n + 1][idx]?.toLocaleString("en") ?? "–";
+    })], ready: [(plot) => plot.over.addEventListener("click", () => showCall(columns[0][plot.cursor.idx]))], draw: [(plot) => {
       plot.ctx.save();
       plot.ctx.strokeStyle = dashed;
       plot.ctx.setLineDash([3, 3]);
@@ -192,7 +219,6 @@ function drawAll() {
 }
 
 tellTimes(document);
-holdPlaces(document);
 drawAll();
 listen();
 let resized;
