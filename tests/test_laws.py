@@ -72,9 +72,9 @@ STEPS: list[tuple[Step, bool]] = [
 METERS = {
     format: Meter(counter_for("gpt-4o" if "openai" in format else "claude-sonnet-4-5", format)) for format in FORMATS
 }
-# The same cases each time here, 450 of 900, each with three runs of its step; `make laws` has others, and more.
+# The same cases each time here, 700 of 1,400, each with three runs of its step; `make laws` has others, and more.
 FIRST = int(os.environ.get("LAWS_SEED", "4"))
-EXAMPLES = int(os.environ.get("LAWS_EXAMPLES", "24"))
+EXAMPLES = int(os.environ.get("LAWS_EXAMPLES", "36"))
 
 pytestmark = pytest.mark.hypothesis
 
@@ -136,7 +136,7 @@ def test_every_step_obeys_every_law(part: int) -> None:
             seen["parallel"] += batch
             seen[kind(step)] += bool(after.edits)
 
-    # A loop for each of thousands of cases would take a fifth of the time.
+    # A loop for each of 3,000 cases would take a fifth of the time.
     with asyncio.Runner() as runner:
         laws()
     assert seen["cases"] >= 0.9 * EXAMPLES * len(STEPS)
