@@ -127,6 +127,7 @@ def machine(tmp_path: Path, made: Path, of: str = "one") -> Shell:
     return shell
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_id_means_the_same_conversation_in_every_command(tmp_path: Path, made: Path, kind: str) -> None:
     clew = machine(tmp_path, made)

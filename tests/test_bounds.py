@@ -122,6 +122,7 @@ async def ask(kind: type[Remote], server: Server) -> Any:
 KINDS = [SmallOpenAI, SmallAnthropic, SmallChat, SmallMessages]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("status", [b"200 OK", b"400 Bad Request", b"404 Not Found"])
 async def test_an_answer_without_an_end_is_hung_up_on(kind: type[Remote], status: bytes) -> None:
@@ -143,6 +144,7 @@ async def test_a_bomb_is_not_unpacked(kind: type[Remote]) -> None:
             await ask(kind, server)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("status", [b"307 Temporary Redirect", b"308 Permanent Redirect", b"302 Found"])
 async def test_a_redirect_to_another_server_is_not_followed(kind: type[Remote], status: bytes) -> None:

@@ -71,6 +71,7 @@ async def test_a_command_is_allowed_for_good_in_its_folder(store: Store, tmp_pat
     assert json.loads(file.read_text()) == {str(tmp_path): [["echo one", "command"]]}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("blank", ["\u00a0", "\x0c", "\r", "\u2003"])
 async def test_a_blank_that_no_shell_knows_is_part_of_a_name(store: Store, tmp_path: Path, blank: str) -> None:
     file = tmp_path / "home/.local/share/clew/allowed.json"

@@ -219,7 +219,7 @@ async def test_a_long_branch_gets_one_as_it_grows(store: SQLStore, place: str) -
     assert len((await store.load(HERE, "child")).said) == len(trace.said) + 1, "from its parent's"
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("change", ["set seq = seq - 3", "set version = 77", "set data = ?"])
 async def test_one_that_is_wrong_is_not_believed_and_mended(store: SQLStore, place: str, change: str) -> None:
     talk = await long(store, ASKED + 50)

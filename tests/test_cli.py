@@ -290,7 +290,11 @@ def test_the_version(clew: Shell) -> None:
 @pytest.mark.parametrize("command", sorted(get_group(app).commands))
 def test_help_teaches_by_example(clew: Shell, command: str) -> None:
     assert f"Example: clew {command} " in clew(command, "--help").stdout
-    assert get_group(app).commands[command].hidden or command in clew("-h").stdout
+
+
+def test_help_names_all_commands_but_the_hidden(clew: Shell) -> None:
+    told = clew("-h").stdout
+    assert [n for n, command in get_group(app).commands.items() if not command.hidden and n not in told] == []
 
 
 def test_without_a_command_it_says_what_to_do_first(clew: Shell) -> None:

@@ -33,6 +33,7 @@ def tally(client: str) -> ClientTally:
 # --- the generator ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(3)
 @EVERY
 def test_the_same_seed_gives_the_same_bytes(client: str) -> None:
     one, two, other = ([json.dumps(s.body) for s in session(client, "amber", 8, seed)] for seed in (1, 1, 2))
@@ -40,6 +41,7 @@ def test_the_same_seed_gives_the_same_bytes(client: str) -> None:
     assert one != other
 
 
+@pytest.mark.few(5)
 @EVERY
 def test_what_clients_send_is_what_providers_accept(client: str) -> None:
     for sent in session(client, "amber", TURNS):

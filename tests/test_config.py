@@ -361,11 +361,19 @@ def test_an_empty_table_is_no_problem(machine: Machine) -> None:
 # --- keys -----------------------------------------------------------------------------------------------------------
 
 
+NAMED = [setting for setting in SETTINGS if NAME in setting.key]
+
+
 @given(st.text(min_size=1).filter(lambda name: name.strip("'\"") == name != NAME))
 def test_a_key_that_is_written_is_read_again(name: str) -> None:
-    for setting in SETTINGS:
+    for setting in NAMED:
         key = tuple(name if part == NAME else part for part in setting.key)
         assert read_key(write_key(key)) == key
+
+
+def test_a_key_without_a_name_is_read_again() -> None:
+    for setting in SETTINGS:
+        assert setting in NAMED or read_key(write_key(setting.key)) == setting.key
 
 
 @pytest.mark.parametrize("spelled", ["models.gpt-4.1.window", 'models."gpt-4.1".window', "models.'gpt-4.1'.window"])

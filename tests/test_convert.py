@@ -134,7 +134,7 @@ def seals(value: Any) -> Iterator[str]:
             yield from seals(inner)
 
 
-@pytest.mark.few(10)
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("was", "to"), PAIRS)
 def test_what_one_provider_accepts_the_other_accepts(was: str, to: str) -> None:
     assert len(clean(was)) >= 15

@@ -96,6 +96,7 @@ async def three(store: SQLite) -> dict[str, str]:
     return branches
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("way", ["copied", "swapped"])
 @pytest.mark.parametrize("table", ["event", "body", "node", "session", "branch", "meta", "body_text_idx", "scope"])
 async def test_pages_in_the_place_of_others_tell_nothing_of_another_conversation(
@@ -148,6 +149,7 @@ SHORT = "(select min(id) from body where packed = 0 and kind = 't')"
 LONG = "(select min(id) from body where packed = 2)"
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     "damage",
     [

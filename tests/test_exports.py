@@ -193,6 +193,7 @@ def with_another_end(written: list[bytes]) -> list[bytes]:
     return [line.replace(b'"kind":"call"', b'"kind":"pin"') if line is last else line for line in written]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("at", "change", "error"),
     [

@@ -261,6 +261,7 @@ def test_without_a_store_the_same_ranking_serves() -> None:
 # --- questions that nobody would ask ---------------------------------------------------------------------------------
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("joined", ["de:ad:be:ef:", "a.", "x-", "countTokens/", "word ", "~/", "\u00e9/"])
 def test_what_is_made_of_a_question_does_not_grow_with_its_square(joined: str) -> None:
     made = terms((joined * 128_000)[:128_000])

@@ -128,6 +128,7 @@ async def test_it_is_exported_and_imported(store: SQLStore, tmp_path: Path) -> N
     await other.close()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("cause", ["", " where cause = 'fork'", " where cause = 'compaction'"])
 async def test_its_list_is_made_again_from_the_log(store: SQLStore, place: str, cause: str) -> None:
     run, _ = await folded_fork(store)

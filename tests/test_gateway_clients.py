@@ -67,7 +67,7 @@ class Playing:
 BOTH = ("claude-2.1.325", "codex", "opencode", "pi")  # whose usage decides when they compact
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "mode"), [*((name, "prevent") for name in NAMES), *((name, "answer") for name in NAMES if name in BOTH)]
 )
@@ -90,7 +90,7 @@ def summed_up(body: dict[str, Any]) -> Answer:
 ASKS = re.compile("TEXT ONLY|CHECKPOINT COMPACTION|summarization a|state_snapshot|detailed summary|Sum up all")
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "name", [name for name in NAMES if name not in ("aider", "codex-lite")]
 )  # one asks for none, one gets an item

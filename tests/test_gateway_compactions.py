@@ -414,6 +414,7 @@ def masked(message: dict[str, Any], path: str = "/tmp/tool_output.txt") -> dict[
     return message
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("tool", ["run_shell_command", "read_file"])
 @pytest.mark.parametrize("named", [False, True], ids=["as they were", "with names"])  # a tool's name before its ids
 @pytest.mark.parametrize(

@@ -59,6 +59,7 @@ def test_a_stream_that_ends_too_early_does_not_look_whole(act: Any) -> None:
         assert served.ask(CHAT, SAID).status == 200
 
 
+@pytest.mark.few(10)
 @pytest.mark.parametrize(
     "said",
     [
@@ -92,6 +93,7 @@ def test_an_answer_without_an_end_is_not_read_for_ever() -> None:
         assert [upstream.told.get(), upstream.told.get()] == ["asked", "ended"]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("said", [b'event: ping\ndata: {"type": "ping"}\n\n', b": still here\n\n", b"x" * 9_999])
 def test_a_stream_that_does_not_begin_is_passed_on_all_the_same(said: bytes) -> None:
     def endless(line: socket.socket) -> None:

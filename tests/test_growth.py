@@ -185,6 +185,7 @@ def test_a_log_of_very_many_messages_tells_the_newest_and_says_how_many_it_does_
     assert "Word 7." not in told
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("place", ["user", "assistant", "output", "edit"])
 def test_a_log_says_how_much_of_a_very_long_text_was_not_looked_at(place: str) -> None:
     text = numbered("Word number #.")(TEXT_READ + 5_000)

@@ -37,7 +37,7 @@ def take(known: Known, body: Body) -> int:
     return incoming.same
 
 
-@pytest.mark.few(13)
+@pytest.mark.few(5)
 @pytest.mark.parametrize("writing", WRITINGS)
 @pytest.mark.parametrize("client", sorted(CLIENTS))
 def test_only_what_is_new_is_parsed(client: str, writing: str) -> None:

@@ -64,6 +64,7 @@ async def taken_or_refused(log: Log, lines: list[Line], what: object) -> bool:
 # --- from a file ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(cases(8)))
 async def test_what_edits_note_may_be_anything(seed: int) -> None:
     random = Random(seed)
@@ -197,6 +198,7 @@ def spoil_store(path: Path, data: bytes, kind: str, random: Random) -> list[obje
     return spots
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(cases(12)))
 async def test_so_may_a_store(tmp_path: Path, seed: int) -> None:
     kind = ("edit", "edit", "call", "usage", "edit", "session")[seed % 6]

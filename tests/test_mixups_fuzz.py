@@ -27,6 +27,7 @@ async def fuzzed(plans: Iterable[Plan], stores: list[SQLStore]) -> Tally:
         return await fuzzer.fuzz(plans)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("portion", range(PORTIONS))
 async def test_no_conversation_gets_a_word_of_another(portion: int, tmp_path: Path) -> None:
     seeds = range(portion * WORLDS, (portion + 1) * WORLDS)

@@ -252,6 +252,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize("format", ["openai_chat", "anthropic"])
 @pytest.mark.parametrize(
     ("answer", "fault", "tries"), FAULTS, ids=lambda value: str(getattr(value, "error", value))[:20]

@@ -14,7 +14,7 @@ from harming import CLAUDES, ENDED, FAULTS, ROOMY, TIGHT, Harm, Trial, tried
 from made_clients import CLIENTS
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_what_works_without_clew_works_with_it(client: str) -> None:
     harm = Harm()

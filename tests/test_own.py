@@ -115,6 +115,7 @@ def test_what_it_tells_is_there_and_what_it_leaves_out_can_be_recalled(tmp_path:
     assert "recall" in said(last)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("how", ["environment", "settings"])
 def test_with_none_nothing_is_asked(tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if how == "environment":
@@ -135,6 +136,7 @@ def test_another_model_that_is_named_is_asked_instead(tmp_path: Path) -> None:
     assert other.prompts
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "more",
     [
@@ -151,6 +153,7 @@ def test_never_after_a_request_that_wants_something_else_than_a_text(tmp_path: P
     assert questions(provider) == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("login", [{"Authorization": "Bearer sk-ant-oat01-abc"}, {"chatgpt-account-id": "0b1c"}])
 def test_with_a_login_nothing_is_asked(tmp_path: Path, login: dict[str, str]) -> None:
     research = Research(tmp_path, 20)
