@@ -3,17 +3,19 @@
 import gzip
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
-from benchmark import memories
 from benchmark.generators import KINDS, Planting, compose
 from benchmark.judging import Need, Words, shown
-from benchmark.memories import BM25, Question, Spoken, fetched, holds, locomo, questions
+from benchmark.memories import BM25, Question, Spoken, holds, locomo, questions
+from benchmark.public import Source, Unreachable
 from clew import compress
 from clew.wire import check
-from proofs import load, longmemeval, planted, validity
+from proofs import compactbench, compint, load, longmemeval, lostfacts, planted, validity
 from proofs.beside import cut
 
 # --- planted facts ----------------------------------------------------------------------------------------------------
@@ -90,18 +92,20 @@ def test_questions_are_read_from_the_authors_file_and_from_lines(tmp_path: Path)
     assert one.marked
 
 
-def test_questions_are_fetched_at_a_fixed_commit(tmp_path: Path) -> None:
-    folder = tmp_path / "there" / memories.WITHIN
+def test_material_of_others_is_fetched_at_a_fixed_commit_or_read_where_somebody_has_it(tmp_path: Path) -> None:
+    folder = tmp_path / "there" / "tasks"
     folder.mkdir(parents=True)
     (folder / "lme_1.json").write_text(json.dumps(ITEM))
     git = ["git", "-C", str(tmp_path / "there"), "-c", "user.name=x", "-c", "user.email=x@example.org"]
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "some"]):
         subprocess.run([*git, *command], check=True)
     commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
-    source = (tmp_path / "there").as_uri()
-    assert [q.answer for q in questions(fetched(tmp_path / "here", source, commit))] == ["Luna"]
-    with pytest.raises(subprocess.CalledProcessError):
-        fetched(tmp_path / "other", source, "0" * 40)
+    source = Source("some", (tmp_path / "there").as_uri(), commit, "tasks")
+    assert [q.answer for q in questions(source.place(None, tmp_path / "here"))] == ["Luna"]
+    (tmp_path / "data" / "some").mkdir(parents=True)
+    assert source.place(tmp_path / "data", tmp_path / "here") == tmp_path / "data" / "some"
+    with pytest.raises(Unreachable, match="DIR/some"):
+        replace(source, commit="0" * 40).place(None, tmp_path / "other")
 
 
 def test_locomo_is_read_with_its_evidence(tmp_path: Path) -> None:
@@ -129,6 +133,62 @@ def test_bm25_finds_rare_words_and_answers_are_compared_by_words() -> None:
 def test_a_text_is_cut_to_its_last_tokens() -> None:
     assert cut("word " * 500 + "end", 20).endswith("end")
     assert len(cut("word " * 500, 20)) < 200
+
+
+# --- public tests -----------------------------------------------------------------------------------------------------
+
+LISTED = 'SSSCS = [{"id": 1, "type": "Output", "sssc": "Answer in rhymes about Zanzibar."}]\nraise SystemExit'
+
+
+def test_a_constraint_is_said_before_all_else_where_it_should_be() -> None:
+    ((kind, sentence),) = compint.constraints(LISTED)
+    talk = [{"role": role, "content": f"{n}"} for n in range(5) for role in ("user", "assistant")]
+    for position, at in (("top", 0), ("middle", 4), ("bottom", 8)):
+        told = compint.said(talk, sentence, position)
+        assert [n for n, message in enumerate(told) if message not in talk] == [at]
+        assert told[at]["content"] == f"For the rest of this session. answer in rhymes about Zanzibar.\n{at // 2}"
+    assert compint.one((("chat", talk), "bottom", (kind, sentence))) == ["chat bottom"]
+
+
+def test_a_constraint_whose_words_are_not_in_view_is_missed_by_its_kind() -> None:
+    talk = [{"role": role, "content": f"Word {n}. " * 90} for n in range(9) for role in ("user", "assistant")]
+    too_long = " ".join(f"fog{n}" for n in range(4_000))
+    assert compint.one((("chat", talk), "middle", ("Output", too_long))) == ["missed Output"]
+
+
+def told(session: str, *texts: str, evidence: int = -1) -> tuple[Spoken, ...]:
+    return tuple(Spoken(session, "user", text, n == evidence) for n, text in enumerate(texts))
+
+
+def test_a_fact_is_cut_to_the_messages_around_its_evidence() -> None:
+    chat = (*told("s1", "a"), *told("s2", "b", "c", "My cat is Luna, since 2019.", "d", "e", evidence=2))
+    fact = lostfacts.fact_of(Question("Which cat?", "The cat Luna (2019)", frozenset({"s2"}), chat, "single"))
+    assert [turn.text for turn in fact.turns] == ["c", "My cat is Luna, since 2019.", "d"]
+    assert fact.keywords == {"cat", "luna", "2019"}
+    assert lostfacts.others([Question("?", "", frozenset({"s2"}), chat)]) == [told("s1", "a")]
+
+
+def test_facts_stand_evenly_between_chats_and_what_is_compacted_is_counted() -> None:
+    facts = [
+        lostfacts.Fact(f"Where is the {n}?", frozenset({f"{n}ville"}), told(n, f"The {n} is in {n}ville."))
+        for n in ("lantern", "violin", "anvil")
+    ]
+    chats = [told(f"c{n}", *(f"Talk {n} {k}. " * 200 for k in range(4))) for n in range(90)]
+    context = lostfacts.context(facts, chats, Random(1))
+    assert {fact for _, fact in context.facts} == set(facts)
+    assert all(context.turns[at] == fact.turns[0] for at, fact in context.facts)
+    most = lostfacts.compacted((context, "C4", 400))
+    least = lostfacts.compacted((context, "C1", 400))
+    assert (most["C4 400 of"], least["C1 400 of"]) == (3, 0)
+    assert most["C4 400 stand-in"] <= most["C4 400 recall"] == 3
+
+
+def test_planted_words_are_counted_by_kind_alone_and_in_one_conversation() -> None:
+    said = [{"role": "user", "content": "Never paint the shed green."}, {"role": "assistant", "content": "Fine."}]
+    case = {"messages": said, "items": [["rule", "paint the shed green"], ["person", "Ottilie"]]}
+    found = compactbench.judged([case])
+    assert (found["left whole"], found["kinds"], found["alone"]) == (1, {"rule": 1, "person": 1}, {"rule": 1})
+    assert [row["kept"] for row in found["joined"]] == [{"rule": 1}] * 4
 
 
 # --- validity ---------------------------------------------------------------------------------------------------------

@@ -4,18 +4,21 @@ import gzip
 import json
 import math
 import re
-import subprocess
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# A public repository that holds 120 of the 500 questions of LongMemEval-S (MIT licence), drawn by kind. The commit is
-# the checksum: git compares all that it fetches with it.
-SOURCE = "https://github.com/AlekseiSDev/adaptive_hybrid_compaction"
-COMMIT = "acfb30c85d4fbf7cb9b8155d9df97fff0fb2eb42"
-WITHIN = "benchmarks/longmemeval/tasks"
+from benchmark.public import Source
+
+# A public repository that holds 120 of the 500 questions of LongMemEval-S (MIT licence), drawn by kind.
+SOURCE = Source(
+    "longmemeval",
+    "https://github.com/AlekseiSDev/adaptive_hybrid_compaction",
+    "acfb30c85d4fbf7cb9b8155d9df97fff0fb2eb42",
+    "benchmarks/longmemeval/tasks",
+)
 
 _WORD = re.compile(r"[a-z0-9]+")
 
@@ -42,6 +45,7 @@ class Question:
     answer: str
     sessions: frozenset[str]  # that hold the evidence
     chat: tuple[Spoken, ...]
+    kind: str = ""  # as its authors sort them
 
     @property
     def marked(self) -> bool:
@@ -97,19 +101,6 @@ def questions(folder: Path) -> Iterator[Question]:
             yield _question(item)
 
 
-def fetched(folder: Path, source: str = SOURCE, commit: str = COMMIT) -> Path:
-    """The folder of questions in a public repository, fetched once."""
-    if not (folder / WITHIN).is_dir():
-        folder.mkdir(parents=True, exist_ok=True)
-        for command in (
-            ["init", "--quiet"],
-            ["fetch", "--quiet", "--depth", "1", source, commit],
-            ["checkout", "--quiet", commit, "--", WITHIN],
-        ):
-            subprocess.run(["git", "-C", str(folder), *command], check=True, capture_output=True, text=True)
-    return folder / WITHIN
-
-
 def _items(folder: Path) -> Iterator[dict[str, Any]]:
     for path in sorted([*folder.glob("longmemeval_s*.json"), *folder.glob("lme_*.json"), *folder.glob("*.jsonl.gz")]):
         if path.name.startswith("lme_smoke"):  # made up by that repository
@@ -133,7 +124,8 @@ def _question(item: dict[str, Any]) -> Question:
         for turn in turns
     )
     holding = frozenset(item.get("evidence") or item["answer_session_ids"])
-    return Question(item["question"], str(item["answer"]), holding, chat)
+    kind = str(item.get("type") or item.get("question_type") or "")
+    return Question(item["question"], str(item["answer"]), holding, chat, kind)
 
 
 def locomo(path: Path) -> Iterator[list[Question]]:

@@ -2,8 +2,9 @@
 
 A part has two functions. `measure(settings)` gives its figures as plain JSON. `blocks(figures)` gives what the
 documents say of them, as Markdown by name; a name that ends in .svg is a picture. Nothing else writes measured
-numbers into the documents. A part may have a third one: `behind(figures)` gives a sentence for every figure in which
-clew is behind others, and the page begins with them.
+numbers into the documents. A part may have two more: `behind(figures)` gives a sentence for every figure in which
+clew is behind others, and the page begins with them; `published(figures)` gives rows for its table of figures that
+others published: test, measure, what they say and where, clew.
 """
 
 from collections.abc import Mapping
@@ -13,8 +14,9 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from benchmark.judging import Heard
+from benchmark.public import Source, Unreachable
 
-PARTS = "reader", "longmemeval", "rules", "planted", "dollars", "cost", "validity", "load"
+PARTS = "longmemeval", "lostfacts", "compactbench", "reader", "rules", "planted", "dollars", "cost", "validity", "load"
 
 Figures = dict[str, Any]
 
@@ -47,6 +49,14 @@ class Part(Protocol):
 
 class Missing(Exception):
     """What a part needs is not there; the message says what, and how to get it."""
+
+
+def place(source: Source, settings: Settings) -> Path:
+    """Where the material of a public test is."""
+    try:
+        return source.place(settings.data)
+    except Unreachable as error:
+        raise Missing(str(error)) from error
 
 
 def part(name: str) -> Part:

@@ -35,11 +35,14 @@ def blocks() -> dict[str, str]:
     """All blocks and pictures that the kept figures give."""
     found: dict[str, str] = {}
     behind: list[str] = []
+    published: list[list[str]] = []
     for name, result in kept().items():
         dated = {**result["figures"], "made": result["made"]}
         found |= part(name).blocks(dated)
         behind += getattr(part(name), "behind", lambda figures: ())(dated)
-    return {**found, "peers": peers(), "behind": "\n".join(f"* {told}" for told in behind)}
+        published += getattr(part(name), "published", lambda figures: ())(dated)
+    told = table(["test", "measured", "published", "clew"], published)
+    return {**found, "peers": peers(), "published": told, "behind": "\n".join(f"* {one}" for one in behind)}
 
 
 def peers() -> str:
