@@ -16,7 +16,19 @@ from typing import Any, Protocol, cast
 from benchmark.judging import Heard
 from benchmark.public import Source, Unreachable
 
-PARTS = "longmemeval", "lostfacts", "compactbench", "reader", "rules", "planted", "dollars", "cost", "validity", "load"
+PARTS = (
+    "compint",
+    "longmemeval",
+    "lostfacts",
+    "compactbench",
+    "reader",
+    "rules",
+    "planted",
+    "dollars",
+    "cost",
+    "validity",
+    "load",
+)
 
 Figures = dict[str, Any]
 

@@ -140,7 +140,7 @@ def blocks(figures: Figures) -> dict[str, str]:
     ]
     of_kinds = [
         [kind, str(many), *(str(figures["missed"].get(f"{name}, {kind}", 0)) for name in HITS)]
-        for kind, many in figures.get("kinds", {}).items()
+        for kind, many in figures["kinds"].items()
     ]
     missed = table(["kind of question", "asked", *head[1:]], of_kinds)
     mine = [CLEW, f"{CLEW}, one recall", "newest"]
