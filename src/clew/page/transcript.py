@@ -84,11 +84,11 @@ def arguments(call: Item) -> Mapping[str, Any] | None:
     return given if isinstance(given, Mapping) else None
 
 
-def body(item: Item, call: Item | None = None, most: int = CLIPPED) -> Markup:
+def body(item: Item, call: Item | None = None, most: int = CLIPPED, plain: bool = False) -> Markup:
     """What an item says, or its beginning: Markdown of people, models and chapters, all else as it is."""
     text = original(item)
     is_read = item.kind in ("reasoning", "summary") or (item.kind == "text" and item.role != "user") or typed(item)
-    if is_read and item.text:
+    if is_read and item.text and not plain:
         return Markup('<div class="body">{}</div>').format(markdown(text[:most]))
     kind = language(arguments(call) or {}) if call else ""
     return Markup('<pre class="body">{}</pre>').format(code(text[:most], kind))
