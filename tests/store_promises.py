@@ -204,6 +204,7 @@ async def _check_names(talk: Talk) -> None:
     seq = len(await store.events(HERE, "b"))
     await store.write(HERE, Batch("b", seq, (Pin(talk.ids[:1]),), learned=learned))
     talk.events.append(Pin(talk.ids[:1]))
+    assert await store.state(HERE, "b") != stood[1], "a pin changes no sum, but what is seen"
     late = Batch("b", seq, (Pin(talk.ids[:1]),), learned=(("kind", "late", {}),))
     await refused(store.write(HERE, late), Conflict, "written twice")
     assert await store.learned(HERE, "kind") == {"name": {"n": 3}, "more": {"n": 4}}, "what a batch taught"

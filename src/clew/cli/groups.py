@@ -22,6 +22,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "calls": "Tokens and cost of each call",
         "coverage": "Which facts are in view, recallable or flagged",
         "audit": "What other agents lost when they compacted",
+        "lab": "Your sessions sent again in several ways: cost and misses",
     },
     "Change": {
         "preview": "What a compaction would do now",

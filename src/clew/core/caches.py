@@ -76,6 +76,13 @@ class Recent(dict[Keyed, Result]):
             self.pop(next(iter(self)), None)
 
 
+def until_forgotten(cache: Recent[Keyed, Result]) -> Recent[Keyed, Result]:
+    """The same cache, emptied by `forget` as long as it lives."""
+    known = ref(cache)
+    _forgetting.append(lambda: None if (here := known()) is None else here.clear())
+    return cache
+
+
 def forget() -> None:
     """Forget every text."""
     for clear in _forgetting:

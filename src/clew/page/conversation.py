@@ -8,27 +8,32 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from clew.core import rawjson
+from clew.core.caches import Recent, until_forgotten
 from clew.core.items import Scope
 from clew.core.view import originals
 from clew.engine.engine import body
 from clew.errors import NotFound
-from clew.page.acting import ACTS, PageAct
+from clew.page.acting import ACTS, PageAct, Subject
 from clew.page.changes import stamp
 from clew.page.context import LISTED, PageContext, form, number
 from clew.page.transcript import pieces
 from clew.screens.calls import decided
 from clew.sessions.chains import conversations
+from clew.sessions.chapters import ToldChapter
 from clew.sessions.composition import Shown
 from clew.sessions.conversation import Conversation
 from clew.sessions.export_agent import tell
 from clew.sessions.export_log import export
 from clew.sessions.timeline import chart, turns
 from clew.sessions.transcripts import WRITERS, write
+from clew.sessions.window import Window
 from clew.tokens import media
 
 OWN = "clew"  # the format that keeps everything
 PIECES = 60  # of a transcript that are loaded at once, the newest first
+READ_WINDOWS = 4  # that are remembered until something happens in them; one that is newest counts twice
 RAW = 20_000  # characters of a request that are shown before somebody asks for the file
+ReadWindow = tuple[Window, dict[str, ToldChapter]]
 
 
 class ConversationPages:
@@ -36,6 +41,7 @@ class ConversationPages:
 
     def __init__(self, page: PageContext) -> None:
         self._page = page
+        self._windows: Recent[tuple[object, ...], ReadWindow] = until_forgotten(Recent(READ_WINDOWS))
 
     async def conversation(self, request: Request, scope: Scope) -> Response:
         return await self._told(request, scope, "conversation.html")
@@ -76,13 +82,12 @@ class ConversationPages:
 
     async def window(self, request: Request, scope: Scope) -> Response:
         """The window as it stands, or as it was sent in a call; with `before`, so many of its pieces before one."""
-        on, asked, engine = self._page.subject(request, scope), request.query_params, self._page.engine
+        on, asked = self._page.subject(request, scope), request.query_params
         timeline = await self._page.timelines.of(scope, on.branch)
         call = number(asked.get("call"))
-        one = turns(engine, timeline, call - 1, call)[0] if 0 < call <= len(timeline.calls) else None
+        one = turns(self._page.engine, timeline, call - 1, call)[0] if 0 < call <= len(timeline.calls) else None
         at = one.call.seq if one else number(asked.get("at")) or None
-        past = on.conversation if at is None else Conversation.of(engine, await engine.view(scope, on.branch, at))
-        window = await (past.window() if one is None else on.conversation.window(call=one.number))
+        window, chapters = await self._read(scope, on, one.number if one else None, at)
         nodes, made = window.nodes, window.view.edits.made
         stop = min(number(asked.get("before"), len(nodes)), len(nodes))
         some = nodes[max(0, stop - PIECES) : stop]
@@ -90,7 +95,7 @@ class ConversationPages:
             "on": on,
             "window": window,
             "pieces": pieces(some, {n.node.id: len(originals([n.node.id], made)) for n in some if n.by}),
-            "chapters": {one.node: one for one in await past.chapters() if one.node},
+            "chapters": chapters,
             "start": max(0, stop - PIECES),
         }
         if "before" in asked:
@@ -98,6 +103,17 @@ class ConversationPages:
         values |= {"turn": one, "decided": decided(one.call) if one else "", "calls": len(timeline.calls)}
         values["was"] = timeline.calls[one.number - 2].predicted if one and one.number > 1 else 0
         return await self._page.show("window.html", scope, **values, earlier=range(stop % PIECES, stop, PIECES))
+
+    async def _read(self, scope: Scope, on: Subject, call: int | None, at: int | None) -> ReadWindow:
+        """A window and the chapters in it; whoever scrolls through a long one has it read once."""
+        engine, state = self._page.engine, await self._page.store.state(scope, on.branch)
+        if (found := self._windows.get((scope, on.branch, call, at, state))) is None:
+            past = on.conversation if at is None else Conversation.of(engine, await engine.view(scope, on.branch, at))
+            window = await (past.window() if call is None else on.conversation.window(call=call))
+            found = window, {one.node: one for one in await past.chapters() if one.node}
+            for until in {at, window.view.seq}:
+                self._windows[scope, on.branch, call, until, state] = found
+        return found
 
     async def raw(self, request: Request, scope: Scope) -> Response:
         """What was sent in a call and what came back, as the log has it."""

@@ -718,7 +718,8 @@ order by s.at desc, s.seq desc, s.opening;
 select (select coalesce(max(p.id), 0) from purge p where p.scope = (select id from scope where name = :scope)),
        count(*), coalesce(sum(s.items), 0), coalesce(sum(s.calls), 0), coalesce(sum(s.input + s.output), 0),
        coalesce(sum(s.cost), 0), coalesce(max(s.at), 0), coalesce(max(s.undone), 0), count(s.undone),
-       coalesce(max(b.archived), 0), count(b.archived), coalesce(sum(length(b.tags)), 0), count(distinct b.tags)
+       coalesce(max(b.archived), 0), count(b.archived), coalesce(sum(length(b.tags)), 0), count(distinct b.tags),
+       coalesce((select max(e.seq) from event e where e.branch = cast(:branch as text)), 0) -- a pin changes no sum
 from session s join branch b on b.id = s.branch
 where s.scope = (select id from scope where name = :scope) and (cast(:branch as text) is null or s.branch = :branch);
 
