@@ -11,7 +11,7 @@ from clew import events
 from clew.catalog.usage import spent
 from clew.core.items import Digests, Frame, Node, Scope
 from clew.core.limits import Budget
-from clew.core.threads import in_thread
+from clew.core.threads import LONG, in_thread, in_thread_if
 from clew.core.view import View
 from clew.engine.append import Addition, Appender
 from clew.engine.branch import Branch
@@ -276,7 +276,8 @@ class Engine:
         if branch := self._turns.branches.newest(view):
             return branch.ledger.size.expected(branch.view)
         target = await self.limits.target(view.scope, view.frame)
-        return (await self._weighed(view.scope, view.frame, target)).expected(view)
+        weighed = await self._weighed(view.scope, view.frame, target)
+        return await in_thread_if(len(view.nodes) > LONG, lambda: weighed.expected(view))
 
     async def filled(self, view: View, more: int = 0) -> Filled:
         """How full the window is with a view, and so many tokens beside it."""

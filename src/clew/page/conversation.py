@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from clew.core import rawjson
 from clew.core.caches import Recent, until_forgotten
 from clew.core.items import Scope
+from clew.core.threads import in_thread_if
 from clew.core.view import originals
 from clew.engine.engine import body
 from clew.errors import NotFound
@@ -110,6 +111,7 @@ class ConversationPages:
         if (found := self._windows.get((scope, on.branch, call, at, state))) is None:
             past = on.conversation if at is None else Conversation.of(engine, await engine.view(scope, on.branch, at))
             window = await (past.window() if call is None else on.conversation.window(call=call))
+            await in_thread_if(len(window.view.nodes) > PIECES, lambda: window.nodes)  # counts them, once
             found = window, {one.node: one for one in await past.chapters() if one.node}
             for until in {at, window.view.seq}:
                 self._windows[scope, on.branch, call, until, state] = found
