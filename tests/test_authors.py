@@ -73,6 +73,11 @@ def test_lengths() -> None:
     cut = Reply(GOOD[: GOOD.index("An LRU cache of 512 entries in src/rates.py mended")], cut=True)
     assert lengths(cut).full.startswith("The export was slow"), "of an answer that broke off the shorter ones are whole"
     assert lengths(Reply("One.\nTwo.\nThr", cut=True)).full == "One.\nTwo."
+    for led, ended in (("- ", ""), ("1. ", ""), ("\xa0", " Done."), ("Full: ", "."), ("", "\r")):
+        told = lengths(
+            Reply(f"<line>A.</line>{ended}\n{led}<SHORT>B.</SHORT>{ended}\n{led}<full>C.\nD.</full>{ended}\n")
+        )
+        assert told == ("C.\nD.", "B.", "A."), led
     quoted = lengths(Reply("<short>One.</short>\n<full>\n- The page says <full>obey</full> and more.\n- Two.\n</full>"))
     assert quoted.full == "- The page says <full>obey</full> and more.\n- Two."
     assert lengths(Reply(f"<think>hm <full>no</full></think>```\n{GOOD}\n```")).full.startswith("The person asked")
@@ -339,4 +344,7 @@ def test_an_answer_in_several_parts() -> None:
     cut = parted(Reply(f"{one}{two[:30]}", cut=True))
     assert [part.cut for part in cut] == [False, True], "the first was finished"
     assert parted(Reply(GOOD)) == [Reply(GOOD)]
+    page = "- The page:\n<line>x</line>\n<short>y</short>\n<full>obey</full>\nand more"
+    copied = one.replace("a and more", page)
+    assert [lengths(part).full for part in parted(Reply(f"{copied}\n{two}"))] == [page, "b and more"]
     assert parted(Reply("Findings: a.")) == [Reply("Findings: a.")]

@@ -2,9 +2,16 @@
 
 from dataclasses import replace as with_
 
+from clew.core.items import LOG
+from clew.core.limits import Budget
+from clew.core.view import Swap
 from clew.steps.worklog.blocks import MOST_KEPT, Block, evenly, shorter, together
+from clew.steps.worklog.history import History
+from clew.steps.worklog.levels import changed
+from clew.testing import view_of
 from clew.tokens import counter_for
 from clew.tokens.meter import Meter
+from clew.tokens.target import Target
 
 METER = Meter(counter_for("gpt-4o"))
 
@@ -43,6 +50,19 @@ def test_in_a_narrow_window_each_has_lines_by_what_it_stands_for_and_gets_them_b
         told = block_.text.splitlines()
         assert told == [line for line in block_.texts[0].splitlines() if line in told], "its own lines, in their order"
     assert evenly(size, less, size(record, newer)) == log
+
+
+async def test_a_fold_that_takes_codes_lines_from_a_block_changes_it() -> None:
+    """Its model's words are the same at both lengths."""
+    view = view_of({"model": "gpt-4o", "messages": [{"role": "user", "content": f"Words {n}."} for n in range(8)]})
+    by_code = "\n".join(f"- exact id {n}: ID-{n * 7919}" for n in range(40))
+    both = block(1, 4_000, 20).beside(by_code)
+    swap = Swap(0, 4, [both.item()], {LOG: both.to_json()})
+    history = History(view.replace_all([swap], by="test"), Target.of(Budget(window=100_000)))
+    less = shorter(size, history.log, size(both) - 10)
+    assert [one.below for one in less.values()] == [""]
+    [change] = changed(history, less, {(1, 2): swap}, 100, None)
+    assert by_code not in str(change.items)
 
 
 def test_what_its_short_text_tells_stands_longest() -> None:

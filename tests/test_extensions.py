@@ -1,5 +1,6 @@
 """What an installed package brings: a strategy and a format, each by its name in `clew.toml`."""
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,18 +17,50 @@ from clew.store.places import open_store
 from clew.wire.requests import api_call
 
 CODE = """
+from dataclasses import replace
 from clew.steps import Pipeline, Trim
 from clew.wire.formats.openai_chat import OpenAIChat
 
 class Guarded(OpenAIChat):
     NAME = "guarded"
-    number = None
     paths = {"/v1/guarded": "answer"}
+
+    def split(self, body):
+        frame, *rest = super().split(body)
+        return replace(frame, format="guarded"), *rest
 
 def short():
     return Pipeline(Trim())
+
+def empty():
+    pass
+
+def ends():
+    raise SystemExit(1)
 """
-POINTS = "[clew.steps]\nshort = bringing:short\nbroken = bringing:missing\n[clew.formats]\nguarded = bringing:Guarded\n"
+AGAIN = """
+import sys
+from pathlib import Path
+
+folder = Path(sys.argv[1])
+sys.path.insert(0, str(folder))
+from clew import Request, run
+from clew.config import load
+from clew.config.wiring import engine
+from clew.store.places import open_store
+
+made = engine(load({"CLEW_CONFIG": str(folder / "config/clew.toml")}, folder), open_store(folder / "again.db"))
+asked = Request({"model": "m", "messages": [{"role": "user", "content": "Hello."}]}, "guarded", session="s")
+view = run(made.prepare(asked))
+assert view.frame.format == "guarded", view.frame.format
+run(made.observe(view, {"input_tokens": 5}))
+[call] = run(made.store.calls("default", view.branch))[-1:]
+assert call.format == "guarded", call
+assert [node.item.text for node in run(made.history("default", view.branch))] == ["Hello."]
+run(made.close(store=True))
+"""
+POINTS = "[clew.steps]\nshort = bringing:short\nbroken = bringing:missing\nempty = bringing:empty\n[clew.formats]\n"
+POINTS += "guarded = bringing:Guarded\nempty = bringing:empty\nends = bringing:ends\n"
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +97,11 @@ def test_a_strategy_and_a_format_are_named_in_the_configuration(installed: Path)
     frame, items = wire.decode({"model": "m", "messages": [{"role": "user", "content": "Hello."}]}, "guarded")
     assert [item.text for item in items] == ["Hello."]
     assert wire.encode(frame, items)["messages"] == [{"role": "user", "content": "Hello."}]
+    for _ in range(2):  # what one process wrote in it, the next one reads
+        done = subprocess.run(
+            [sys.executable, "-c", AGAIN, str(installed)], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
 
 
 def test_what_nobody_brings_is_refused_by_name(installed: Path) -> None:
@@ -71,6 +109,11 @@ def test_what_nobody_brings_is_refused_by_name(installed: Path) -> None:
         _configured(installed, 'preset = "shorter"\n')
     with pytest.raises(BadConfig, match=r"formats.*clew\.formats"):
         _configured(installed, 'formats = ["other"]\n')
+    for name, why in (("empty", "makes no format of that name"), ("ends", "cannot be loaded: 1")):
+        with pytest.raises(BadConfig, match=why):
+            _configured(installed, f'formats = ["{name}"]\n')
+    with pytest.raises(BadRequest, match="makes no step"):
+        preset("empty")
     with pytest.raises(BadRequest, match="unknown 'shorter'"):
         preset("shorter")
     with pytest.raises(BadRequest, match=r"broken.*cannot be loaded"):

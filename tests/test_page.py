@@ -22,7 +22,7 @@ from clew.core.bridge import cross
 from clew.core.items import Frame
 from clew.gateway.settings import GatewaySettings
 from clew.page.app import Page
-from clew.page.markup import markdown
+from clew.page.markup import changed, code, markdown
 from clew.page.rendering import tokens
 from paging import CHAT, Looked, looking
 
@@ -387,6 +387,42 @@ def test_markdown_brings_in_no_element_link_or_picture(text: str) -> None:
     for tag, attributes in Elements(markdown(text)).found:
         assert tag in plain, tag
         assert set(attributes) <= {"class"}, attributes
+
+
+def test_text_that_takes_long_to_colour_is_not_coloured() -> None:
+    """A pattern that is looked for at one go answers nobody else meanwhile."""
+    prompt = "a" * 450 + ":" * 450 + "b" * 450
+    assert code(prompt, "console") == prompt, "patterns of prompts take the third power of a line's length"
+    assert "h-" in code("x = 1\n" * 100, "python")
+    assert "h-" not in code("x = 1\n" * 1_000, "python")
+    assert code(" x\r\ny", "python") == " x\r\ny"
+    last = [str(code(line)) for line in ("@@ -1 +1 @@\n-old\n", "--- a\n+new <b>")]
+    assert last == [
+        '<span class="h-gu">@@ -1 +1 @@\n</span><span class="h-gd">-old\n</span>',
+        '<span class="h-gh">--- a\n</span><span class="h-gi">+new &lt;b&gt;</span>',
+    ]
+    assert changed("a\n", "a") == "-'a\\n'\n+'a'"
+
+
+def test_arguments_of_a_call_are_all_there_or_told_to_be_more(tmp_path: Path) -> None:
+    given = {"path": "a.py", "old_string": None, "new_string": "hidden no more", "content": "word " * 1_000}
+    asked = {"id": "c", "type": "function", "function": {"name": "edit", "arguments": json.dumps(given)}}
+    said = [
+        {"role": "user", "content": "Go on."},
+        {"role": "assistant", "content": "a \ud800 b", "beyond": float("inf"), "tool_calls": [asked]},
+        {"role": "tool", "tool_call_id": "c", "content": "Done."},
+    ]
+    with looking(tmp_path) as page:
+        assert page.ask(CHAT, json.dumps({"model": "gpt-4o", "messages": said}).encode()).status == 200
+        [branch] = re.findall(r'id="row-(\w+)"', page.get("/").raw.decode())
+        shown = page.get(f"/clew/c/{branch}/window").raw.decode()
+        assert "hidden no more" in shown
+        assert "2,000 more characters" in shown
+        assert "all of its arguments" in shown
+        for path in ("raw?call=1", "raw?call=1&file"):
+            assert page.get(f"/clew/c/{branch}/{path}").status == 200, (
+                "also with half of a sign, and a number past the largest"
+            )
 
 
 def test_pictures_are_those_that_lie_in_the_log(tmp_path: Path) -> None:

@@ -113,3 +113,5 @@ def test_what_is_written_is_what_it_was() -> None:
     written = '{"b":1,"a":[1.0,1e+16,1e-7,-0.0,5e-324,true,null,9223372036854775808,"é\u2028\x7f"],'
     assert rawjson.dumps(value) == (written + '"z":{"x":{"$clew:bytes":"AP8="}}}').encode()
     assert rawjson.dumps({"n": 2**70, "é": "\ud800"}) == b'{"n":1180591620717411303424,"\\u00e9":"\\ud800"}'
+    odd = b'{"least":-Infinity,"nothing":null,"listed":[[Infinity]]}'
+    assert rawjson.dumps(rawjson.loads(odd)) == odd, "orjson alone writes null for what is past the largest number"

@@ -5,6 +5,8 @@ from typing import Any
 
 import clew.control
 
+__all__ = clew.control.__all__
+
 
 def __getattr__(name: str) -> Any:
     if name not in clew.control.__all__:

@@ -28,8 +28,6 @@ FAILURES_OPEN = 200  # commands that failed, of which it is told what was change
 # What was refused without a reason and then let through is settled soon after, or never.
 REFUSALS_SETTLED = 24  # of the newest, that something done later may settle
 BACKGROUND = 60  # things left running that are kept in mind: nobody asks for as many
-# Which of many lines stayed where they were takes the more work, the more often one stands there: edits of real
-# sessions take 20 for each line at most.
 PATH_DEPTH = 24  # folders of a path in which those are found that most paths begin with
 
 

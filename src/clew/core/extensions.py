@@ -13,14 +13,16 @@ def is_brought(group: str, name: str) -> bool:
 
 
 def brought(group: str, name: str) -> Any:
-    """What a package brings under a name."""
+    """What a package makes under a name."""
     found = _points(group, name)
     if not found:
         raise BadRequest(f"no installed package brings {name!r} as an entry point in {group}")
     try:
-        return found[0].load()
-    except Exception as error:
-        raise BadRequest(f"{found[0].value}, the entry point {name!r} in {group}, cannot be loaded: {error}") from error
+        return found[0].load()()
+    except (Exception, SystemExit) as error:  # it is anybody's code
+        raise BadRequest(
+            f"{found[0].value}, the entry point {name!r} in {group}, cannot be loaded: {error or type(error).__name__}"
+        ) from error
 
 
 def _points(group: str, name: str) -> list[Any]:

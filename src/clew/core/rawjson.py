@@ -1,13 +1,14 @@
 """JSON at the speed of orjson, with the standard library behind it for what orjson refuses.
 
-orjson refuses lone surrogates, NaN and numbers past the largest float, and makes floats of integers past 64 bits. A log
-that forgets nothing must carry them all, and the raw bytes that some SDKs put into their requests too: those are
-written as `{"$clew:bytes": base64}`.
+orjson refuses lone surrogates, reads no NaN and no number past the largest float, which it writes as null, and makes
+floats of integers past 64 bits. A log that forgets nothing must carry them all, and the raw bytes that some SDKs put
+into their requests too: those are written as `{"$clew:bytes": base64}`.
 """
 
 import json
 import sys
 from base64 import b64decode, b64encode
+from math import isfinite
 from typing import Any
 from unicodedata import category
 
@@ -69,7 +70,9 @@ def ordered(value: Any) -> bytes:
 def dumps(value: Any) -> bytes:
     """Serialise compactly, keeping key order."""
     try:
-        return orjson.dumps(value, default=plain_bytes)
+        made = orjson.dumps(value, default=plain_bytes)
+        if b"null" not in made or _is_finite(value):
+            return made
     except TypeError:
         pass
     try:
@@ -78,6 +81,13 @@ def dumps(value: Any) -> bytes:
         raise BadRequest("the value is nested too deeply to write as JSON") from None
     except (TypeError, ValueError) as error:
         raise BadRequest(f"not JSON data: {error}") from None
+
+
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, float):
+        return isfinite(value)
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return all(map(_is_finite, parts))
 
 
 class _Visible(dict[int, str]):

@@ -1,5 +1,6 @@
 """The model that a caller talks to, as one that writes chapters: asked through the very line that the caller uses."""
 
+import re
 from collections.abc import Iterable, Mapping
 from ipaddress import ip_address
 from typing import Any
@@ -17,7 +18,10 @@ from clew.steps.chapters.allowance import Allowance
 from clew.steps.chapters.by_model import ByModel
 from clew.wire.streams.faults import fault_of
 
-LOGIN_KEYS = ("sk-ant-oat", "sk-ant-ort", "sk-ant-sid")  # how the tokens of Anthropic's subscriptions begin
+# How the tokens of subscriptions begin: Anthropic's, GitHub Copilot's.
+LOGIN_KEYS = ("sk-ant-oat", "sk-ant-ort", "sk-ant-sid", "gho_", "ghu_", "tid=")
+_BEARER = re.compile(r"bearer\s+", re.IGNORECASE)
+_LOGIN_SAID = ("anthropic-beta", "x-dashscope-authtype")  # headers that say "oauth" of one
 _LOGIN_HEADERS = ("chatgpt-account-id", "copilot-integration-id")  # by which clients say whose subscription it is
 LONGEST_ERROR = 300  # characters of what a provider says
 
@@ -60,9 +64,9 @@ async def _spoken(line: Transport, request: Any, format: str) -> Spoken:
 
 def is_login(headers: Iterable[tuple[str, str]]) -> bool:
     """Whether a request says that it is sent by the login of a subscription: with that, clew asks nothing."""
-    given = [(name.lower(), value.strip().removeprefix("Bearer ").strip()) for name, value in headers]
+    given = [(name.lower(), _BEARER.sub("", value.strip(), 1)) for name, value in headers]
     return any(
-        name in _LOGIN_HEADERS or value.startswith(LOGIN_KEYS) or (name == "anthropic-beta" and "oauth" in value)
+        name in _LOGIN_HEADERS or value.startswith(LOGIN_KEYS) or (name in _LOGIN_SAID and "oauth" in value.lower())
         for name, value in given
     )
 

@@ -37,7 +37,8 @@ class PageContext:
 
     async def show(self, template: str, scope: Scope, status: int = 200, **values: Any) -> HTMLResponse:
         """A template as an answer."""
-        return HTMLResponse(await rendering.render(template, token=self.guard.token(scope), **values), status)
+        made = await rendering.render(template, token=self.guard.token(scope), **values)
+        return HTMLResponse(made.encode("utf-8", "replace"), status)  # a lone surrogate is no UTF-8
 
     async def done(self, scope: Scope, told: str) -> Response:
         """That something was done, which all that is shown of it hears."""

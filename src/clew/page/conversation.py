@@ -10,8 +10,8 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from clew.core import rawjson
 from clew.core.caches import Recent, until_forgotten
 from clew.core.items import Scope
-from clew.core.threads import in_thread_if
-from clew.core.view import originals
+from clew.core.threads import in_thread, in_thread_if
+from clew.core.view import View, originals
 from clew.engine.engine import body
 from clew.errors import NotFound
 from clew.page.acting import ACTS, PageAct, Subject
@@ -121,9 +121,8 @@ class ConversationPages:
         """What was sent in a call and what came back, as the log has it."""
         on, call = self._page.subject(request, scope), number(request.query_params.get("call"))
         calls = [one.call for one in await on.conversation.calls()]
-        sent = rawjson.visible(
-            json.dumps(body(await on.conversation.view(call)), ensure_ascii=False, indent=2).encode()
-        )
+        view = await on.conversation.view(call)
+        sent = await in_thread(lambda: _written(view))
         if "file" in request.query_params:
             headers = {"content-disposition": f'attachment; filename="{on.branch[:10]}.{call}.json"'}
             return Response(sent, media_type="application/octet-stream", headers=headers)
@@ -212,3 +211,12 @@ def _act(name: str) -> PageAct:
     if name not in ACTS:
         raise NotFound("there is no such act")
     return ACTS[name]
+
+
+def _written(view: View) -> bytes:
+    """The request that sends a view, to be read; a lone surrogate as its escape, bytes as the log has them."""
+    text = json.dumps(body(view), ensure_ascii=False, indent=2, default=rawjson.plain_bytes)
+    try:
+        return rawjson.visible(text.encode())
+    except UnicodeEncodeError:
+        return json.dumps(body(view), indent=2, default=rawjson.plain_bytes).encode()

@@ -14,7 +14,11 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
-MOST = 60_000  # characters that are read as Markdown, or coloured: longer ones take a server's time
+MOST = 10_000  # characters that are read as Markdown: longer ones take a server's time
+# Characters that are coloured. Pygments looks for patterns that text made for it takes very long to go through, and no
+# other request is answered meanwhile: hence as few, and no language of prompts and outputs.
+COLOURED = 2_000
+COMPARED = 400  # lines of what was exchanged: what there is room for, and lines are compared with all others
 # Languages that are coloured, by the names that people give them and the ends of their files.
 LANGUAGES: Mapping[str, str] = {
     name: language
@@ -24,8 +28,6 @@ LANGUAGES: Mapping[str, str] = {
         "typescript": "ts tsx",
         "json": "jsonl",
         "bash": "sh shell zsh",
-        "console": "shell-session",
-        "diff": "patch udiff",
         "yaml": "yml",
         "toml": "",
         "html": "htm",
@@ -45,19 +47,30 @@ LANGUAGES: Mapping[str, str] = {
     }.items()
     for name in (language, *names.split())
 }
+_DIFF = frozenset({"diff", "patch", "udiff"})
 _DIFFS = ("diff --git ", "--- ", "*** Begin Patch", "@@ ", "Index: ")
+# How a line of a diff begins, and how it is shown; the longer one first.
+_MARKS = {"+++": "gh", "---": "gh", "@@": "gu", "+": "gi", "-": "gd"}
 
 
 def code(text: str, language: str = "") -> Markup:
     """A text in a language, coloured where that is known; a diff in any case."""
-    known = "diff" if text.startswith(_DIFFS) else LANGUAGES.get(language.lower())
-    if known is None or len(text) > MOST:
+    if language.lower() in _DIFF or text.startswith(_DIFFS):
+        return Markup("").join(map(_diff_line, text.splitlines(keepends=True)))
+    known = LANGUAGES.get(language.lower())
+    if known is None or len(text) > COLOURED or "\r" in text:  # a lexer loses that sign
         return escape(text)
     try:
-        lexer = get_lexer_by_name(known, stripnl=False, ensurenl=False)
+        lexer = get_lexer_by_name(known, stripnl=False)
     except ClassNotFound:
         return escape(text)
-    return Markup(highlight(text, lexer, HtmlFormatter(nowrap=True, classprefix="h-")))  # noqa: S704 - escaped there
+    made = highlight(text, lexer, HtmlFormatter(nowrap=True, classprefix="h-"))
+    return Markup(made if text.endswith("\n") else made.removesuffix("\n"))  # noqa: S704 - escaped there
+
+
+def _diff_line(line: str) -> Markup:
+    mark = next((mark for mark in _MARKS if line.startswith(mark)), None)
+    return Markup('<span class="h-{}">{}</span>').format(_MARKS[mark], line) if mark else escape(line)
 
 
 def language(given: Mapping[str, Any]) -> str:
@@ -68,8 +81,8 @@ def language(given: Mapping[str, Any]) -> str:
 
 def changed(old: str, new: str) -> str:
     """What was exchanged, as a diff."""
-    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=2)
-    return "\n".join([*lines][2:])
+    lines = difflib.unified_diff(old.splitlines()[:COMPARED], new.splitlines()[:COMPARED], lineterm="", n=2)
+    return "\n".join([*lines][2:]) or f"-{old!r}\n+{new!r}"  # what differs ends a line
 
 
 def markdown(text: str) -> Markup:

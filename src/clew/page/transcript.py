@@ -58,7 +58,7 @@ class TranscriptPiece:
     def outcome(self) -> str:
         """How a call came out."""
         if self.result is None:
-            return "no result here"
+            return "result not shown here"
         return words(self.act.told, GIST) if self.act.told else amount(self.result.node.item)
 
     @property
@@ -66,15 +66,15 @@ class TranscriptPiece:
         """The arguments of a call, each as what it is; what was exchanged as a diff."""
         given = arguments(self.item)
         if given is None:
-            return [("", code(self.item.text[:CLIPPED]))]
+            return [("", _cut(self.item.text))]
         kind, told = language(given), list[tuple[str, Markup]]()
         for key, value in given.items():
             old, new = value, given.get(f"new{key[3:]}")
             if key.startswith("old") and isinstance(old, str) and isinstance(new, str):
-                told.append(("changed", code(changed(old, new)[: 2 * CLIPPED], "diff")))
-            elif not (key.startswith("new") and f"old{key[3:]}" in given):
+                told.append(("changed", _cut(changed(old, new), "diff")))
+            elif not (key.startswith("new") and all(isinstance(given.get(k), str) for k in (key, f"old{key[3:]}"))):
                 text = value if isinstance(value, str) else rawjson.dumps(value).decode()
-                told.append((key, code(text[: 2 * CLIPPED], kind if "\n" in text else "")))
+                told.append((key, _cut(text, kind if "\n" in text else "")))
         return told
 
 
@@ -82,6 +82,12 @@ def arguments(call: Item) -> Mapping[str, Any] | None:
     """The arguments of a call by name; None where they are no object."""
     given = parsed(call.text)
     return given if isinstance(given, Mapping) else None
+
+
+def _cut(text: str, language: str = "") -> Markup:
+    """The beginning of an argument, and how much more there is."""
+    more = f"\n… {len(text) - 2 * CLIPPED:,} more characters" if len(text) > 2 * CLIPPED else ""
+    return code(text[: 2 * CLIPPED], language) + more
 
 
 def body(item: Item, call: Item | None = None, most: int = CLIPPED, plain: bool = False) -> Markup:

@@ -29,7 +29,8 @@ from clew.sessions.export_log import EXPORT_VERSION
 from clew.store.packing import SUMMARY, unpack_item
 from clew.store.records import Event, EventRow
 from clew.store.rows import event_of
-from clew.store.shapes import CAUSE, FORMAT, read_note
+from clew.store.shapes import CAUSE, read_note
+from clew.wire.formats import FORMATS
 
 BRANCH_LINE: Fields = {
     "branch": name,
@@ -45,7 +46,7 @@ BRANCH_LINE: Fields = {
 ITEM_LINE: Fields = {"kind": one_of(*get_args(Kind)), "role": one_of(*get_args(Role)), "text": string}
 ITEM_LINE_MAYBE: Fields = {"name": string, "call_id": string, "wire": anything}
 FRAME_LINE: Fields = {
-    "format": FORMAT,
+    "format": lambda value: isinstance(value, str) and value in FORMATS,  # those of packages, too
     "model": string,
     "lead": list_of(anything),
     "tools": list_of(anything),

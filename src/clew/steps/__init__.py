@@ -88,5 +88,9 @@ def preset(name: str) -> Step:
     if name not in PRESETS and not is_brought(STEPS, name):
         others = f"or an entry point of an installed package in {STEPS}"
         raise BadRequest(f"preset: unknown {name!r}; use one of {', '.join(PRESETS)}, {others}")
-    made: Step = (PRESETS[name] if name in PRESETS else brought(STEPS, name))()
+    if name in PRESETS:
+        return PRESETS[name]()
+    made: Step = brought(STEPS, name)
+    if not callable(made):
+        raise BadRequest(f"preset: the entry point {name!r} in {STEPS} makes no step")
     return made

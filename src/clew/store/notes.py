@@ -11,7 +11,8 @@ from clew.wire.formats import FORMATS
 # How a note begins, if not with the brace of its JSON. Statements read the frame's digest of a call: it stands first.
 _PACKED_CALL, _COMPRESSED, _PACKED_USAGE = b"\x01", b"\x02", b"\x03"
 
-_NUMBERS = {name: one.number for name, one in FORMATS.items() if one.number is not None}
+# Its own: what a package brings may be a kind of a format that has one.
+_NUMBERS = {name: n for name, one in FORMATS.items() if (n := vars(type(one)).get("number")) is not None}
 _NAMES = {number: name for name, number in _NUMBERS.items()}
 _PERHAPS = {"shadow": None, "due": None, "window": 0}  # what a call may be without
 _CALL = ("model", "format", "predicted", "limit", "exact", "cached", *_PERHAPS)

@@ -34,9 +34,7 @@ from clew.core.shapes import (
 )
 from clew.errors import BadRequest
 from clew.store.records import Cause
-from clew.wire.formats import FORMATS
 
-FORMAT = one_of(*FORMATS)
 CAUSE = one_of(*get_args(Cause))
 NOBODY = ""  # the id of no node
 _IDS = list_of(node_id)
@@ -56,7 +54,7 @@ def _aliases(value: Any) -> bool:
     return isinstance(value, dict) and _IDS([*value, *value.values()])
 
 
-_SWITCH = shaped({"format": FORMAT}, {"gone": _IDS, "loose": _IDS}, closed=True)
+_SWITCH = shaped({"format": text}, {"gone": _IDS, "loose": _IDS}, closed=True)
 NOTES: Mapping[str, NoteShape] = {
     "said": NoteShape(),
     "client": NoteShape({}, {"alias": _aliases, "switch": _SWITCH}),
@@ -80,7 +78,8 @@ NOTES: Mapping[str, NoteShape] = {
     "revert": NoteShape({}, {"sessions": list_of(text)}),
     "usage": NoteShape({}, {"usage": table_of(perhaps(count)), "cost": perhaps(number)}, {"usage": {}}),
     "call": NoteShape(
-        {"frame": node_id, "model": text, "format": FORMAT, "digest": string},
+        # A format may be one that a package brought: it is looked for when it is used.
+        {"frame": node_id, "model": text, "format": text, "digest": string},
         {
             "predicted": whole,
             "limit": whole,

@@ -226,6 +226,8 @@ addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(d
 function goToHash(event) {
   if (event.detail.target.id !== "window") return;
   document.body.removeEventListener("htmx:afterSettle", goToHash);
-  document.getElementById(location.hash.slice(1))?.scrollIntoView();
+  const found = document.getElementById(location.hash.slice(1));
+  for (let at = found?.closest("details"); at; at = at.parentElement.closest("details")) at.open = true;
+  found?.scrollIntoView();
 }
 if (location.hash) document.body.addEventListener("htmx:afterSettle", goToHash);

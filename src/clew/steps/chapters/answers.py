@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Container
+from itertools import zip_longest
 from typing import Literal, NamedTuple, get_args
 
 from clew.steps.chapters.language import language_of
@@ -23,11 +24,14 @@ SMALLER = 0.8  # of the length before it: else a length is left out
 
 _THINKING = re.compile(r"\s*<(think|thinking|analysis|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL)
 _THOUGHT = re.compile(r"\A(?:(?!<think).)*?</(?:think|thinking)>", re.DOTALL)  # without its beginning, as some send it
-# At the beginning or the end of a line, or beside another: inside of a sentence it is a quotation.
-_TAG = re.compile(
-    r"(?:^|(?<=</line>)|(?<=</short>)|(?<=</full>))[ \t]*<(line|short|full)>|</(?:line|short|full)>(?=[ \t]*(?:$|<))",
-    re.MULTILINE,
+# Where a length begins: at the beginning of a line, perhaps behind the sign of a list or a word, or behind the end of
+# another. Inside of a sentence it is a quotation.
+_BEGINS = re.compile(
+    r"(?:^[^\w\n<`\"']*(?:\d{1,2}[.)]\s|\w{4,5}:\s)?|(?P<end></(?:line|short|full)>)[^\n<]{0,40})"
+    r"<(?P<name>line|short|full)>",
+    re.MULTILINE | re.IGNORECASE,
 )
+_DONE = re.compile(r"</full>[^<]{0,40}\Z", re.IGNORECASE)
 _WRAPPED = re.compile(r"\A\s*(```|~~~)\w*\n(.*)\n\1\s*\Z", re.DOTALL)
 
 
@@ -64,14 +68,14 @@ def _untold(text: str, told: Container[str]) -> str:
 def lengths(reply: Reply) -> Lengths:
     """The lengths in a reply. One that was cut off has the shorter ones, which come first, and no full one."""
     text = spoken(reply.text)
-    found: dict[str, str] = {}
-    tags = list(_TAG.finditer(text))
-    for at, tag in enumerate(tags):
-        if tag[1]:
-            closed = at + 1 < len(tags)
-            body = text[tag.end() : tags[at + 1].start() if closed else None].strip("\n ")
-            if closed or not reply.cut:
-                found.setdefault(tag[1], body)
+    begins, found = dict[str, re.Match[str]](), dict[str, str]()
+    for tag in _BEGINS.finditer(text):
+        begins.setdefault(tag["name"].lower(), tag)  # a second one is quoted
+    for (name, tag), after in zip_longest(begins.items(), [*begins.values()][1:]):
+        body = text[tag.end() : after.start() if after else None]
+        ends = [end.start() for end in re.finditer(f"</{name}>", body, re.IGNORECASE)]  # so are all but the last
+        if ends or after or not reply.cut:
+            found[name] = body[: ends[-1] if ends else None].strip()
     if not found:
         return Lengths(whole_lines(text) if reply.cut else text)
     full = found.get("full") or found.get("short") or found.get("line", "")
@@ -79,14 +83,16 @@ def lengths(reply: Reply) -> Lengths:
 
 
 def parted(reply: Reply) -> list[Reply]:
-    """A reply as the several that it is: a length that was there before begins the next. Only the last was cut off."""
+    """A reply as the several that it is: a length that was there before begins the next, behind a full one. Only the
+    last was cut off."""
     text, starts, seen = spoken(reply.text), [0], set[str]()
-    for tag in _TAG.finditer(text):
-        if tag[1]:
-            if tag[1] in seen:
-                starts.append(tag.start())
-                seen.clear()
-            seen.add(tag[1])
+    closes = "</" in text
+    for tag in _BEGINS.finditer(text):
+        name, start = tag["name"].lower(), tag.end("end") if tag["end"] else tag.start()
+        if name in seen and (not closes or _DONE.search(text[:start][-60:])):
+            starts.append(start)
+            seen.clear()
+        seen.add(name)
     ends = [*starts[1:], len(text)]
     found = [reply._replace(text=text[start:stop]) for start, stop in zip(starts, ends, strict=True)]
     return [*(one._replace(cut=False) for one in found[:-1]), found[-1]] if len(found) > 1 else [reply]

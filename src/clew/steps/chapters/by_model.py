@@ -238,6 +238,8 @@ class _Work:
     def _read_all(self, reply: Reply, parts: Sequence[ChapterStretch], asked: str, follows: bool) -> list[ReadPart]:
         """What a reply tells of each part; one text about several stands where most of it is from."""
         replies = answers.parted(reply) if len(parts) > 1 else [reply]
+        if len(replies) > len(parts):  # it quotes such an answer: whose words are whose is not known
+            replies = [reply]
         if len(replies) == 1:
             parts = [max(parts, key=lambda one: (not one.told, one.tokens))]
         shown = [*self._nodes(), *(self.known.after.nodes if follows and self.known.after else ())]

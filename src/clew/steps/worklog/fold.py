@@ -160,7 +160,7 @@ class LogFold:
         if self.log and self.history.target.budget.is_narrow:
             new = sum(size.tokens for size in self.sizes[:extent])
             every = new + sum(block.stands_for for block in self.history.log.values())
-            want = min(want, int(max(LEAST_RATIO, NEWEST * (self.most - self.stands) / every) * new))
+            want = min(want, int(max(LEAST_RATIO, NEWEST * (self.most - self.stands) / max(1, every)) * new))
         return want
 
     def _shortened(self, extent: int, lacking: int = 0) -> Blocks:

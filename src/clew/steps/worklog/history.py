@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace as with_
 from functools import cached_property
 
 from clew.clients.voices import typed
@@ -35,7 +36,7 @@ class History:
         self.tokens = max(1, self.goal.tokens - target.meter.frame(view.frame).tokens)  # that the goal leaves for it
         self.old = blocks(view)
         self._counted: dict[tuple[str, ...], int] = {}
-        self.log = {(at, at + 1): block for at, (block, _) in self.old.items()}
+        self.log = {(at, at + 1): self._weighed(at, block) for at, (block, _) in self.old.items()}
         self.focus = focus.strip()
         self.stood = standing(self.old)
         self.keep = keep = protected(view, target)
@@ -49,6 +50,12 @@ class History:
         self.free = list(joined(free, self.chapters))
         self.sizes = [self.meter.span(view, *g) for g in self.free]
         self.first = self.tokens_of(first_exchange(view.nodes)) if self.known else 0
+
+    def _weighed(self, at: int, block: Block) -> Block:
+        """A block with how much it stands for, which earlier versions did not keep."""
+        if block.stands_for:
+            return block
+        return with_(block, stands_for=self.meter.nodes(self.view.originals(at, at + 1)).tokens)
 
     def state_size(self, most: int, by_model: bool) -> int:
         """Tokens for how things stand, in a log of so many; beside a model's words, which tell that too, half of them,

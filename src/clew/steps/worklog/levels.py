@@ -56,7 +56,7 @@ def changed(
         stays = (start, stop) == last and STANDS in evidence
         if (start, stop) == last and anew:
             told: Standing | None = anew
-        elif block.text == was.text and (stays or STANDS not in evidence):
+        elif (block.text, block.below) == (was.text, was.below) and (stays or STANDS not in evidence):
             continue
         else:
             told = history.stood if stays else None

@@ -67,7 +67,10 @@ def may_be_followed(frame: Frame) -> bool:
 def _modes(body: Mapping[str, Any]) -> list[Any]:
     """What the answer may be, where that is said: a text, a picture, a voice."""
     config = object_at(body, "generationConfig") or object_at(body, "generation_config")
-    return [*_listed(body.get("modalities")), *_listed(config.get("responseModalities"))]
+    return [
+        *_listed(body.get("modalities")),
+        *_listed(config.get("responseModalities", config.get("response_modalities"))),
+    ]
 
 
 def _listed(value: Any) -> list[Any]:

@@ -32,7 +32,10 @@ def named(format: str) -> Format:
 def add(name: str) -> None:
     """Take in the format that an installed package brings under this name."""
     if name not in FORMATS:
-        FORMATS[name] = extensions.brought(extensions.FORMATS, name)()
+        made = extensions.brought(extensions.FORMATS, name)
+        if not isinstance(made, Format) or name != made.NAME:
+            raise BadRequest(f"the entry point {name!r} in {extensions.FORMATS} makes no format of that name")
+        FORMATS[name] = made
 
 
 def detect(body: Mapping[str, Any]) -> str:

@@ -41,7 +41,8 @@ class OpenAIChat(Format):
     def question(self, asked: ModelQuestion) -> Block:
         body = asked.after or {LIST: [{"role": "system", "content": asked.system}] if asked.system else []}
         newest, older = self.parameters.limit, "max_tokens"
-        limit = next((key for key in (*(asked.after or ()), *asked.like) if key in (newest, older)), newest)
+        there = asked.after if asked.after and {newest, older} & asked.after.keys() else asked.like
+        limit = older if older in there and (newest not in there or there is asked.like) else newest
         return {**body, LIST: [*body[LIST], self.asked(asked.text)], limit: asked.limit}
 
     def system(self, text: str) -> Block:
