@@ -32,6 +32,12 @@ from clew.store.rows import event_of
 from clew.store.shapes import CAUSE, read_note
 from clew.wire.formats import FORMATS
 
+
+def is_format(value: Any) -> bool:
+    """Whether there is a format of that name, perhaps a package's."""
+    return isinstance(value, str) and value in FORMATS
+
+
 BRANCH_LINE: Fields = {
     "branch": name,
     "name": perhaps(text),
@@ -46,7 +52,7 @@ BRANCH_LINE: Fields = {
 ITEM_LINE: Fields = {"kind": one_of(*get_args(Kind)), "role": one_of(*get_args(Role)), "text": string}
 ITEM_LINE_MAYBE: Fields = {"name": string, "call_id": string, "wire": anything}
 FRAME_LINE: Fields = {
-    "format": lambda value: isinstance(value, str) and value in FORMATS,  # those of packages, too
+    "format": is_format,
     "model": string,
     "lead": list_of(anything),
     "tools": list_of(anything),
@@ -162,6 +168,10 @@ class ExportFile:
         read = read_note(kind, note, old, new)
         if read.wrong:
             raise BadRequest(f"{what}: {read.wrong[0]} is not what clew writes there")
+        switch = note.get("switch")
+        told = [one["format"] for one in (note, switch) if isinstance(one, dict) and "format" in one]
+        if unknown := [one for one in told if not is_format(one)]:
+            raise BadRequest(f"{what}: nobody knows the format {unknown[0]!r}")
         if kind == "session":
             self._begin(note["session"])
         if not all(map(name, note.get("sessions", ()))):
