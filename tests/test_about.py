@@ -14,7 +14,7 @@ async def folder_of(system: str, *said: str) -> str:
     messages = [{"role": "system", "content": system}, *({"role": "user", "content": text} for text in said)]
     view = await Engine(store, Budget(window=50_000)).prepare(Request({"model": "gpt-4o", "messages": messages}))
     first = (await store.sessions("default", view.branch))[0]
-    about = await Abouts(Engine(store)).one("default", first)
+    about = await Abouts(store).one("default", first)
     await store.close()
     return about.folder
 

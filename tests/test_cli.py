@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.main import get_group
 
 from clew import __version__
-from clew.cli import app
-from clew.cli.groups import GONE
+from clew.cli.groups import GROUPS, HIDDEN, MODULES, MOVED
 from clew.screens.demo import QUESTIONS
 from shell import Shell
 
@@ -187,13 +185,13 @@ def test_a_search_shows_ids_and_lines(clew: Shell, recalled: str) -> None:
 
 def test_what_became_of_facts_is_shown(clew: Shell, recalled: str) -> None:
     listed = clew("show").stdout.splitlines()[1].split()[0]
-    first, *others = clew("coverage", listed, "--most", 3).stdout.splitlines()
+    first, *others = clew("show", "--facts", listed).stdout.splitlines()
     assert re.fullmatch(r"\d+ facts: \d+ in view, \d+ recallable, 0 flagged", first)
-    assert len(others) <= 3
-    fates = json.loads(clew("coverage", listed, "--json").stdout)
+    assert len(others) <= 20
+    fates = json.loads(clew("show", "--facts", listed, "--json").stdout)
     assert len(fates) == int(first.split()[0])
     assert all(clew("recall", f["id"]).exit_code == 0 for f in fates[:3])
-    assert "no conversation or session matches 'nobody'" in clew("coverage", "nobody").stderr
+    assert "no conversation or session matches 'nobody'" in clew("show", "--facts", "nobody").stderr
 
 
 def test_a_span_comes_back_item_by_item(clew: Shell) -> None:
@@ -208,15 +206,18 @@ def test_a_span_comes_back_item_by_item(clew: Shell) -> None:
 
 
 def test_looking_makes_no_store(clew: Shell) -> None:
-    missing = f"clew: {clew.store}: no store found; clew demo creates one, or use --store\n"
-    for args in (["show", "x"], ["recall", "3fa94c21b0"], ["sessions", "--store", str(clew.store)]):
-        done = clew(*args)
-        assert (done.exit_code, done.stdout, done.stderr) == (1, "", missing)
-    for command in ("show", "sessions", "stats"):
-        done = clew(command)
+    for named in ([], ["--store", str(clew.store)]):
+        missing = (
+            f"clew: {clew.store}: no store found; `{' '.join(['clew', 'demo', *named])}` creates one, or use --store\n"
+        )
+        for args in (["show", "x"], ["recall", "3fa94c21b0"]):
+            done = clew(*args, *named)
+            assert (done.exit_code, done.stdout, done.stderr) == (1, "", missing)
+    for command in ("show", "sessions", "sessions --totals"):
+        done = clew(*command.split())
         assert (done.exit_code, done.stdout) == (0, "")
-        assert done.stderr.startswith("clew: no conversations yet: clew demo makes one")
-        assert json.loads(clew(command, "--json").stdout) == []
+        assert done.stderr.startswith("clew: no conversations yet: `clew demo` makes one")
+        assert json.loads(clew(*command.split(), "--json").stdout) == []
     assert not clew.store.exists()
 
 
@@ -232,10 +233,10 @@ def test_what_is_not_there_says_where_to_look(clew: Shell, recalled: str) -> Non
         f"clew: no item has the id {recalled} (scope 'other'); try another --scope or --store\n"
     )
     assert clew("show", "--scope", "other").stderr == (
-        "clew: scope 'other' is empty: try clew demo, or another --scope\n"
+        "clew: scope 'other' is empty: try `clew demo --scope other`, or another --scope\n"
     )
     assert clew("show", "nobody").stderr == (
-        "clew: no conversation or session matches 'nobody': clew sessions lists them; or try another scope\n"
+        "clew: no conversation or session matches 'nobody': `clew sessions` lists them; or try another scope\n"
     )
     for extra, message in [
         (("--lines", "9000-"), "there are only 305 lines, none of them in 9000-"),
@@ -255,11 +256,13 @@ def test_wrong_usage_is_one_line_and_exit_code_2(clew: Shell, args: list[str]) -
     assert re.fullmatch(r"clew: .+ \(see clew( resume| demo| show)? --help\)\n", done.stderr)
 
 
-@pytest.mark.parametrize("command", GONE)
+@pytest.mark.parametrize("command", MOVED)
 def test_a_command_that_there_was_says_what_to_use(clew: Shell, command: str) -> None:
     done = clew(command, "talk.json")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr == f"clew: clew {command} is gone; use {GONE[command]} (see clew --help)\n"
+    assert done.stderr == f"clew: `clew {command}` is now `{MOVED[command]}`\n"
+    old, *arguments = MOVED[command].split()
+    assert old != "clew" or arguments[0] in MODULES
 
 
 # --- the configuration ----------------------------------------------------------------------------------------------
@@ -287,21 +290,22 @@ def test_the_version(clew: Shell) -> None:
     assert clew("--version").stdout == f"clew {__version__}\n"
 
 
-@pytest.mark.parametrize("command", sorted(get_group(app).commands))
+@pytest.mark.parametrize("command", sorted(MODULES))
 def test_help_teaches_by_example(clew: Shell, command: str) -> None:
     assert f"Example: clew {command} " in clew(command, "--help").stdout
 
 
 def test_help_names_all_commands_but_the_hidden(clew: Shell) -> None:
     told = clew("-h").stdout
-    assert [n for n, command in get_group(app).commands.items() if not command.hidden and n not in told] == []
+    listed = [name for group in GROUPS.values() for name in group]
+    assert re.findall(r"^  (\w+)  ", told, re.MULTILINE) == listed
+    assert not {*listed} & {*HIDDEN}
+    assert told.count("\n") < 40, "on one screen"
+    assert max(map(len, told.splitlines())) <= 80
 
 
 def test_without_a_command_it_says_what_to_do_first(clew: Shell) -> None:
-    told = clew().stdout
-    named = re.findall(r"^  clew (\w+)", told, re.MULTILINE)
-    assert named[0] == "demo"
-    assert set(named) <= set(get_group(app).commands)
+    assert re.findall(r"^  (\w+)  ", clew().stdout, re.MULTILINE) == [*GROUPS["Start here"]]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there a closed pipe is another error")

@@ -1,46 +1,5 @@
-"""The command line. A module a group of commands; importing it adds them to the app; `groups` has their order."""
+"""The command line. A module a command or a few; `groups` has their order, and each is imported when it is typed."""
 
-from clew.cli import (  # noqa: I001
-    talk,
-    working,
-    chatting,
-    serving,
-    mcp,
-    plugin,
-    installing,
-    hooking,
-    sessions,
-    log,
-    ways,
-    moving,
-    auditing,
-    batch,
-    lab,
-    settings,
-    models,
-    upkeep,
-)
 from clew.cli.app import app, main
 
-__all__ = [
-    "app",
-    "auditing",
-    "batch",
-    "chatting",
-    "hooking",
-    "installing",
-    "lab",
-    "log",
-    "main",
-    "mcp",
-    "models",
-    "moving",
-    "plugin",
-    "serving",
-    "sessions",
-    "settings",
-    "talk",
-    "upkeep",
-    "ways",
-    "working",
-]
+__all__ = ["app", "main"]

@@ -1,21 +1,26 @@
 """What all commands share: how errors are said, their options, where the log is."""
 
 import io
+import re
+import shlex
+import shutil
 import sqlite3
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import wraps
+from importlib import import_module
 from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_group
 
 from clew.cli.completion import names
-from clew.cli.groups import GONE, PLACES
+from clew.cli.groups import GROUPS, MODULES, MOVED, listed
 from clew.config.places import here
 from clew.errors import BadConfig, ClewError
 
@@ -31,27 +36,51 @@ CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
 
 
+HINT = re.compile("`clew ([a-z][^`]*)`")
+NAMED: dict[str, str] = {}  # --store and --scope, as whoever runs this command gave them
+
+
 class Nothing(ClewError):
     """There is nothing to list, which is no error."""
 
 
+class Renamed(ClewError):
+    """The command has another name now."""
+
+
 class Commands(TyperGroup):
-    """Groups its commands, and says what went wrong in one line."""
+    """Imports the module of a command when that is asked for, and says what went wrong in one line."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        order = list(PLACES)
-        known = super().list_commands(ctx)
-        return sorted(known, key=lambda name: order.index(name) if name in PLACES else len(order))
+        return [*MODULES]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name in GONE:
-            raise UsageError(f"clew {cmd_name} is gone; use {GONE[cmd_name]}")
-        found: Any = super().get_command(ctx, cmd_name)
-        if found is not None and cmd_name in PLACES:
-            found.rich_help_panel, found.short_help = PLACES[cmd_name]
-        return found
+        if cmd_name in MOVED:
+            raise Renamed(f"`clew {cmd_name}` is now `{MOVED[cmd_name]}`")
+        if cmd_name in MODULES and cmd_name not in self.commands:
+            import_module(f"clew.cli.{MODULES[cmd_name]}")
+            self.commands.update(get_group(app).commands)
+        return super().get_command(ctx, cmd_name)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        parts = [f"Usage: {ctx.command_path} [OPTIONS] COMMAND [ARGS]...\n{self.help}\n"]
+        parts += [f"{typer.style(group, bold=True)}\n{listed(group)}\n" for group in GROUPS]
+        options = (param.opts[0] for param in self.get_params(ctx) if param.name != "help")
+        formatter.write("\n".join([*parts, f"Also: clew COMMAND --help, {', '.join(options)}\n"]))
+
+    def hint(self, found: re.Match[str]) -> str:
+        """A command in a text, as its reader can type it: with the log that they named, if it takes one."""
+        command: Any = self
+        words, rest = [called()], found[1].split(" ")
+        while rest and isinstance(command, TyperGroup) and rest[0] not in MOVED:
+            command = command.get_command(typer.Context(self), rest[0])
+            words.append(rest.pop(0))
+        takes = [name for param in getattr(command, "params", ()) for name in param.opts]
+        words += [f"{option} {shlex.quote(value)}" for option, value in NAMED.items() if option in takes]
+        return f"`{' '.join([*words, *rest])}`"
 
     def main(self, *args: Any, **extra: Any) -> Any:
+        NAMED.clear()
         try:
             code = super().main(*args, **{**extra, "standalone_mode": False})
         except typer.Abort:
@@ -59,6 +88,8 @@ class Commands(TyperGroup):
         except UsageError as error:
             _, *command = error.ctx.command_path.split() if error.ctx else [""]
             code = _fail(f"{error.format_message()} (see {' '.join(['clew', *command])} --help)", 2)
+        except Renamed as error:
+            code = _fail(str(error), 2)
         except Nothing as error:
             code = _fail(str(error), 0)
         except BadConfig as error:
@@ -88,8 +119,21 @@ class CommandLine(typer.Typer):
 
 
 def _fail(message: str, code: int = 1) -> int:
-    typer.echo(f"clew: {printable(message)}", err=True)
+    typer.echo(f"clew: {printable(hinted(message))}", err=True)
     return code
+
+
+def hinted(text: str) -> str:
+    """Each command in it as its reader can type it, in backquotes as everywhere in what clew says."""
+    return HINT.sub(cast(Commands, get_group(app)).hint, text)
+
+
+def called() -> str:
+    """How the reader can call clew: after `make demo` it is in the project's own environment, not on the path."""
+    path = Path(sys.argv[0])
+    if shutil.which("clew") or path.name != "clew":
+        return "clew"
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def printable(message: str) -> str:
@@ -105,38 +149,39 @@ app = CommandLine(
 )
 
 
-FIRST_STEPS = """\
+FIRST_STEPS = f"""\
 clew keeps long agent conversations within the context window without losing anything.
 
-  clew demo              watch a real session shrink, with no key and no network
-  clew install           give Claude Code, Codex and other agents on this machine search and recall
-  clew serve             a gateway: any client, one base URL
-  clew chat              an agent in this terminal
-  clew open              look at the conversations on a page
+{listed("Start here")}
 
 clew --help lists all commands; clew COMMAND --help explains one."""
 
 
-def _scope(name: str) -> str:
-    return name or _loaded().scope
+def _named(param: typer.CallbackParam, value: str | None) -> str | None:
+    if value:
+        NAMED[f"--{param.name}"] = value
+    return value or (_loaded().scope if param.name == "scope" else None)
 
 
 ScopeName = Annotated[
     str,
-    typer.Option("--scope", metavar="NAME", help="Scope (tenant), if not the configured one.", callback=_scope),
+    typer.Option("--scope", metavar="NAME", help="Scope (tenant), if not the configured one.", callback=_named),
 ]
-StorePath = Annotated[str | None, typer.Option("--store", metavar="PATH|URL", help="Store, if not the configured one.")]
+StorePath = Annotated[
+    str | None,
+    typer.Option("--store", metavar="PATH|URL", help="Store, if not the configured one.", callback=_named),
+]
 NAME_HELP = "A conversation by its name or id, or NAME.3 for its third session; a unique prefix is enough."
 SessionName = Annotated[str, typer.Argument(metavar="NAME", help=NAME_HELP, autocompletion=names)]
 PerhapsName = Annotated[str | None, typer.Argument(metavar="[NAME]", help=NAME_HELP, autocompletion=names)]
 AsJson = Annotated[bool, typer.Option("--json", help="Output JSON.")]
 CallNumber = Annotated[
     int | None,
-    typer.Option("--call", metavar="N", help="The request as sent in this call; clew calls lists the numbers."),
+    typer.Option("--call", metavar="N", help="The request as sent in this call; `clew show NAME --calls` lists them."),
 ]
 
 
-@app.callback(invoke_without_command=True, epilog="Start here: clew demo")
+@app.callback(invoke_without_command=True)
 def start(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
@@ -173,7 +218,7 @@ def model_to_ask(given: str, config: "Config") -> str:
     if model := given or config.agent.model:
         return model
     raise UsageError(
-        "no model is set: use --model NAME or clew config set agent.model NAME; clew model list shows the models"
+        "no model is set: use --model NAME or `clew config set agent.model NAME`; `clew model list` shows the models"
     )
 
 
@@ -188,7 +233,7 @@ def seek_store(where: str | None) -> None:
     """Where nobody named a store and none was made yet, there is nothing to list."""
     store = configured().store
     if where is None and isinstance(store, Path) and not store.exists():
-        raise Nothing("no conversations yet: clew demo makes one, and clew chat, clew serve and clew import yours")
+        raise Nothing("no conversations yet: `clew demo` makes one; `clew chat`, `clew serve` and `clew import` yours")
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ from clew.errors import BadRequest
 if TYPE_CHECKING:
     from clew.gateway.background import BackgroundGateway
 
-STATUS = "clew serve --status shows how it is, clew serve --stop ends it"
+STATUS = "`clew serve --status` shows how it is, `clew serve --stop` ends it"
 
 
 def own_command() -> tuple[str, ...]:
@@ -48,7 +48,7 @@ def started(host: str, port: int, options: Sequence[str] = (), installed: bool =
     settings = before.settings if before and installed else own_settings(here().env)
     plan = checked(StartPlan(host, port, commanded(own_command(), host, port, options), for_clients, settings))
     if before and answers(before) and (before.url != plan.url or options_of(before.command) != tuple(options)):
-        raise BadRequest(f"a gateway runs at {before.url} already, started otherwise: clew serve --stop ends it")
+        raise BadRequest(f"a gateway runs at {before.url} already, started otherwise: `clew serve --stop` ends it")
     gateway.keep(plan)
     if why := gateway.ensure():
         if before is None:
@@ -61,7 +61,7 @@ def check_free(host: str, port: int) -> None:
     """Raise `BadRequest` where the gateway in the background has this place."""
     plan = background().plan()
     if plan and (plan.host, plan.port) == (host, port) and background().process():
-        raise BadRequest(f"clew's gateway runs at {plan.url} already, in the background: clew serve --stop ends it")
+        raise BadRequest(f"clew's gateway runs at {plan.url} already, in the background: `clew serve --stop` ends it")
 
 
 def ensured() -> None:
@@ -95,7 +95,7 @@ def say_status() -> int:
     gateway = background()
     plan, process = gateway.plan(), gateway.process()
     if plan is None:
-        typer.echo("no gateway runs in the background: clew serve --background starts one")
+        typer.echo("no gateway runs in the background: `clew serve --background` starts one")
         return 1
     well = answers(plan)
     if process:
@@ -106,11 +106,11 @@ def say_status() -> int:
     typer.echo(f"log      {printable(str(gateway.log))}")
     typer.echo(f"command  {printable(' '.join(plan.command))}")
     if not runs(plan.command[0]):
-        typer.echo(f"clew: {printable(plan.command[0])} is gone: clew doctor --repair", err=True)
+        typer.echo(f"clew: {printable(plan.command[0])} is gone: `clew doctor --repair`", err=True)
     if not well:
         typer.echo(f"it last said: {printable(gateway.last_line())}")
-        again = "; so do clients that clew install --gateway wired, at their next prompt" if plan.installed else ""
-        typer.echo(f"clew serve --background starts it{again}")
+        again = "; so do clients that `clew install --gateway` wired, at their next prompt" if plan.installed else ""
+        typer.echo(f"`clew serve --background` starts it{again}")
     return 0 if well else 1
 
 
@@ -128,7 +128,7 @@ def stop() -> int:
     else:
         typer.echo("no gateway runs in the background; nothing to end.")
     if plan and plan.installed:
-        typer.echo("Clients that talk through it start it again; clew uninstall CLIENT takes one off it.")
+        typer.echo("Clients that talk through it start it again; `clew install CLIENT --remove` takes one off it.")
     else:
         gateway.forget()
     return 0

@@ -26,7 +26,7 @@ batch = typer.Typer(
     rich_markup_mode="rich",
     help="Compress or search many conversations at once.\n\n"
     "PATH is a session file of an agent, an export (.jsonl with one conversation per line: messages of OpenAI or "
-    "Anthropic, or ShareGPT), a file of clew export, any of these as .gz, or a folder of them.\n\n"
+    "Anthropic, or ShareGPT), a file of `clew export`, any of these as .gz, or a folder of them.\n\n"
     "The results are files in the folder --out, one JSON line for each conversation. A run that was stopped or killed "
     "goes on when you give the same command again. What cannot be read is in failures.jsonl.",
     epilog="Example: clew batch compress ~/archive --target 20000 --out short",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from clew.cli.app import AsJson, app, configured, echo_json, printable
-from clew.cli.auditing import DAY
+from clew.cli.audit import DAY
 from clew.cli.batch import bar
 from clew.config.places import here
 from clew.errors import BadRequest

@@ -89,11 +89,11 @@ def ask_model(
 @model.command("limits", epilog="Example: clew model limits")
 async def show_limits(as_json: AsJson = False, scope: ScopeName = "", store: StorePath = None) -> None:
     """Show what providers refused as too long, by model and upstream; each counts for a day, then it is forgotten."""
-    from clew.screens.limits import told_limits
+    from clew.screens.limits import limits_in_words
     from clew.screens.lines import moment
 
     async with looking(scope, store) as found:
-        learned = await told_limits(found.engine.limits.windows, scope)
+        learned = await limits_in_words(found.engine.limits.windows, scope)
     if as_json:
         echo_json({told.place: told.limit.to_json() for told in learned})
         return
@@ -114,15 +114,15 @@ async def forget_limits(
     store: StorePath = None,
 ) -> None:
     """Forget what a model's provider refused: the next request uses the whole window again."""
-    from clew.screens.limits import told_limits
+    from clew.screens.limits import limits_in_words
 
     async with looking(scope, store) as found:
         windows = found.engine.limits.windows
-        known = [t for t in await told_limits(windows, scope) if t.model == name and upstream in ("", t.upstream)]
+        known = [t for t in await limits_in_words(windows, scope) if t.model == name and upstream in ("", t.upstream)]
         for told in known:
             await windows.forget(scope, told.place)
     if not known:
         asked = f"{name} at {upstream}" if upstream else name
-        raise NotFound(f"no limit of {asked} is known; clew model limits lists those that are")
+        raise NotFound(f"no limit of {asked} is known; `clew model limits` lists those that are")
     for told in known:
         typer.echo(on_terminal(f"forgotten: {told.name}, {told.limits}"))

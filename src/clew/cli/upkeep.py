@@ -1,14 +1,26 @@
 """Commands that look after the log: how it is, a copy of it, and what is to go for good."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.app import AsJson, Nothing, ScopeName, StorePath, app, bar, configured, echo_json, opened
+from clew.cli.app import (
+    AsJson,
+    Nothing,
+    ScopeName,
+    StorePath,
+    UsageError,
+    app,
+    bar,
+    configured,
+    echo_json,
+    hinted,
+    opened,
+)
 from clew.cli.completion import names as completed
 from clew.errors import Ambiguous, ForeignFile, NotFound, StoreError
 
@@ -28,7 +40,7 @@ async def doctor(
     store: StorePath = None,
 ) -> None:
     """Check the integrity of the log and show its size on disk, and whether what clients are told to run is there."""
-    from clew.cli.repairing import gone, mend
+    from clew.cli.repair import gone, mend
 
     if repair and store is None:
         mend(as_json)
@@ -39,7 +51,7 @@ async def doctor(
         if not lost:
             raise
         survey, problems, purges = None, [], []
-    problems += lost
+    problems = [replace(p, remedy=hinted(p.remedy)) for p in [*problems, *lost]]
     if as_json:
         found = {"problems": [asdict(p) for p in problems], "purges": [asdict(p) for p in purges]}
         typer.echo(json.dumps((asdict(survey) if survey else {}) | found, indent=2))
@@ -57,7 +69,7 @@ async def doctor(
         raise typer.Exit(1)
 
 
-UNREPAIRED = "restore a backup; without one, save what can still be read: clew export NAME -o FILE"
+UNREPAIRED = "restore a backup; without one, save what can still be read: `clew export NAME -o FILE`"
 Examined = tuple["Survey | None", list["Problem"], list["Audit"]]
 
 
@@ -105,33 +117,35 @@ def _damage(where: str | None, error: StoreError) -> list["Problem"]:
 
 @app.command(epilog="Example: clew backup ~/clew-2026-11-15.db")
 async def backup(
-    dest: Annotated[Path, typer.Argument(metavar="DEST", help="The file to write.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write, or the one to restore.")],
+    restored: Annotated[
+        bool, typer.Option("--restore", help="Replace the log with FILE; the current log is moved aside, not deleted.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     store: StorePath = None,
     as_json: AsJson = False,
 ) -> None:
-    """Copy the log to one private file and verify the copy; safe while others write."""
+    """Copy the log to one private file and verify the copy, safe while others write; or restore such a copy."""
+    if restored:
+        if force:
+            raise UsageError("--restore moves the log aside by itself: --force is for a copy")
+        _restored(file, store, as_json)
+        return
     from clew.screens.lines import volume
 
     log = opened(store)
     try:
         with bar("copying") as progress:
-            size = await log.backup(dest, force, progress)
+            size = await log.backup(file, force, progress)
     finally:
         await log.close()
     if as_json:
-        echo_json({"file": str(dest), "bytes": size, "verified": True})
+        echo_json({"file": str(file), "bytes": size, "verified": True})
         return
-    typer.echo(f"{dest}: {volume(size)}, verified")
+    typer.echo(f"{file}: {volume(size)}, verified")
 
 
-@app.command(epilog="Example: clew restore ~/clew-2026-11-15.db")
-def restore(
-    source: Annotated[Path, typer.Argument(metavar="SRC", help="A file that clew backup wrote.")],
-    store: StorePath = None,
-    as_json: AsJson = False,
-) -> None:
-    """Replace the log with a backup; the current log is moved aside, not deleted."""
+def _restored(source: Path, store: str | None, as_json: bool) -> None:
     from clew.store.places import Server, is_url
     from clew.store.upkeep.backup import restore
 
@@ -152,9 +166,7 @@ def restore(
 async def purge(
     names: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[BRANCH|SESSION]...", help="Names or ids; unique prefixes are enough.", autocompletion=completed
-        ),
+        typer.Argument(metavar="[NAME]...", help="Names or ids; unique prefixes are enough.", autocompletion=completed),
     ] = None,
     before: Annotated[
         datetime | None,
@@ -180,7 +192,7 @@ async def purge(
     from clew.screens.upkeep import amounts
 
     def say(text: str) -> None:
-        typer.echo(text, err=as_json)  # standard output is for the JSON alone
+        typer.echo(hinted(text), err=as_json)  # standard output is for the JSON alone
 
     log = opened(store)
     try:
@@ -209,10 +221,10 @@ async def purge(
         if took.left_to_vacuum:
             say(
                 "the tables are large and were not rewritten: the server overwrites the deleted bytes in time; "
-                "clew doctor --repair erases them now, and locks everyone out meanwhile"
+                "`clew doctor --repair` erases them now, and locks everyone out meanwhile"
             )
         elif not took.wiped:
-            say("another process is reading the log: stop it, then run clew doctor --repair to erase the deleted bytes")
+            say("another process is reading the log: stop it, then `clew doctor --repair` erases the deleted bytes")
             raise typer.Exit(1)
     finally:
         await log.close()
@@ -257,7 +269,7 @@ def meant(name: str, branches: list["BranchInfo"]) -> list[str]:
             raise Ambiguous(f"{name} matches {len(fits) + len(sessions)} branches and sessions; give more of it")
         if fits or sessions:
             return [b.id for b in fits] or [b.id for b in branches if b.session in sessions]
-    raise NotFound(f"no branch or session begins with {name!r}: clew sessions lists them; or try another --scope")
+    raise NotFound(f"no branch or session begins with {name!r}: `clew sessions` lists them; or try another --scope")
 
 
 def _fits(text: str | None, name: str, exact: bool) -> bool:

@@ -1,4 +1,4 @@
-"""What `clew calls` shows."""
+"""What `clew show --calls` shows."""
 
 from collections.abc import Sequence
 
@@ -19,9 +19,9 @@ def bills(console: Console, rows: Sequence[CallBill]) -> None:
     for bill in rows:
         shadow = "" if bill.shadow is None else f"  would be {bill.shadow['tokens_after']:,}"
         pairs = ((bill.tokens, bill.input), (bill.cached, bill.cache_read))
-        counts = [_told(n, ",d") for pair in pairs for n in pair]
+        counts = [_formatted(n, ",d") for pair in pairs for n in pair]
         counts.insert(1, f"{bill.limit:,}")
-        table.add_row(f"{bill.number}{shadow}", *counts, _told(bill.foretold, ".4f"), _told(bill.cost, ".4f"))
+        table.add_row(f"{bill.number}{shadow}", *counts, _formatted(bill.foretold, ".4f"), _formatted(bill.cost, ".4f"))
     console.print(table)
     thought, paid = (sum(filter(None, costs)) for costs in zip(*((b.foretold, b.cost) for b in rows), strict=True))
     line(console, f"{len(rows):,} calls · {thought:.4f} dollars foretold · {paid:.4f} reported", "bold")
@@ -42,5 +42,5 @@ def decided(call: Call) -> str:
     )
 
 
-def _told(value: float | None, form: str) -> str:
+def _formatted(value: float | None, form: str) -> str:
     return "" if value is None else format(value, form)

@@ -1,4 +1,4 @@
-"""What `clew chapters` shows: who wrote what stands in for a history, what they were asked, what they answered."""
+"""What `clew show --chapters` shows: who wrote each chapter, what they were asked, what they answered."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -25,7 +25,7 @@ def listed(console: Console, found: Sequence[ToldChapter]) -> None:
     console.print(shown)
 
 
-def told(console: Console, one: ToldChapter) -> None:
+def show_chapter(console: Console, one: ToldChapter) -> None:
     """One of them, with its questions and answers."""
     about = " · ".join(filter(None, (one.title, f"by {words(one.author, 40)}", one.state, count(one.tokens, "token"))))
     line(console, f"{one.id}  {about}", "bold")

@@ -2,10 +2,8 @@
 
 import asyncio
 import re
-import shutil
-import sys
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import chain, count, pairwise
@@ -365,20 +363,12 @@ async def questions(console: Console, replay: Replay, asked: Sequence[str]) -> N
         console.print()
 
 
-def command() -> str:
-    """How the reader can call clew: after `make demo` it is in the project's own environment, not on the path."""
-    called = Path(sys.argv[0])
-    if shutil.which("clew") or called.name != "clew":
-        return "clew"
-    return str(called.relative_to(Path.cwd()) if called.is_relative_to(Path.cwd()) else called)
-
-
-def next_steps(console: Console, replay: Replay, options: str) -> None:
+def next_steps(console: Console, replay: Replay, hinted: Callable[[str], str]) -> None:
     """Where to go from the demo: the conversation, and the way behind a summary."""
     console.print("Next:")
-    steps = [(f"show {replay.session}{options}", "what fills the window, and the text of each summary")]
+    steps = [(f"`clew show {replay.session}`", "what fills the window, and the text of each summary")]
     if example := replay.example():
-        steps.append((f"recall {example[1]}{options}", "the original behind one of them, byte for byte"))
-    steps.append((f"open {replay.session}{options}", "the same in a browser"))
+        steps.append((f"`clew recall {example[1]}`", "the original behind one of them, byte for byte"))
+    steps.append((f"`clew open {replay.session}`", "the same in a browser"))
     for does, why in steps:
-        console.print(f"  {command()} {does}  # {why}", markup=False, soft_wrap=True)
+        console.print(f"  {hinted(does).strip('`')}  # {why}", markup=False, soft_wrap=True)

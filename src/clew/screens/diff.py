@@ -1,4 +1,4 @@
-"""What `clew diff` shows: what a compaction took out of view, and what it put there."""
+"""What `clew show --diff` shows: what a compaction took out of view, and what it put there."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -118,7 +118,14 @@ def as_json(found: Diff) -> dict[str, Any]:
             {"id": s.node.id, "kind": s.kind, "tokens": s.tokens, "words": words(s.node.item.text)} for s in found.left
         ],
         "stand_ins": [
-            {"id": s.id, "by": s.by, "author": s.author, "before": s.before, "after": s.after, "items": len(s.said)}
+            {
+                "id": s.id,
+                "by": s.by,
+                "author": s.author,
+                "before": s.before,
+                "after": s.after,
+                "items": len(s.originals),
+            }
             | {"text": "\n".join(n.item.text for n in s.nodes)}
             for s in found.stand_ins
         ],

@@ -64,10 +64,13 @@ def advice(report: LabReport) -> list[str]:
     if way is None:
         return ["no session was large enough to be compacted: nothing to choose"]
     if not report.commands():
-        return [f"your settings would have been best: {_told(sums[way.name])}"]
+        return [f"your settings would have been best: {_dollars_in_all(sums[way.name])}"]
     now = sums[report.ways[0].name]
-    return [f"{way.name} would have been best: {_told(sums[way.name])}, {_told(now)} as it is set", *report.commands()]
+    return [
+        f"{way.name} would have been best: {_dollars_in_all(sums[way.name])}, {_dollars_in_all(now)} as it is set",
+        *report.commands(),
+    ]
 
 
-def _told(sums: WayTotals) -> str:
+def _dollars_in_all(sums: WayTotals) -> str:
     return f"{dollars(sums.worth) or '$0'} in all"

@@ -2,13 +2,13 @@
 
 from typing import NamedTuple
 
-from clew.catalog.stated import said_by_headers
+from clew.catalog.stated import windows_in_headers
 from clew.core.items import Scope
 from clew.engine.windows import LearnedLimit, ModelWindows, parted
 from clew.screens.lines import count
 
 
-class ToldLimit(NamedTuple):
+class LimitInWords(NamedTuple):
     """One model at one upstream."""
 
     place: str  # as it is known to those who forget it
@@ -40,13 +40,13 @@ class ToldLimit(NamedTuple):
         return count(self.limit.refusals, "time") if self.limit.refusals else "–"
 
 
-async def told_limits(windows: ModelWindows, scope: Scope) -> list[ToldLimit]:
+async def limits_in_words(windows: ModelWindows, scope: Scope) -> list[LimitInWords]:
     """All that count, by model and upstream."""
-    return [_told(place, limit) for place, limit in sorted((await windows.all_learned(scope)).items())]
+    return [_limit_row(place, limit) for place, limit in sorted((await windows.all_learned(scope)).items())]
 
 
-def _told(place: str, limit: LearnedLimit) -> ToldLimit:
+def _limit_row(place: str, limit: LearnedLimit) -> LimitInWords:
     model, served = parted(place)
-    upstream, headers = said_by_headers(served)
+    upstream, headers = windows_in_headers(served)
     asked = " and ".join(f"{tokens:,} tokens asked for by {name}" for name, tokens in headers)
-    return ToldLimit(place, model, upstream, asked, limit)
+    return LimitInWords(place, model, upstream, asked, limit)

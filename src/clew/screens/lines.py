@@ -1,16 +1,16 @@
 """Words and lines, as every screen has them."""
 
-from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING
 
+from clew.core.bounds import clip
 from clew.core.items import Edit, Item
 from clew.core.times import local
 from clew.sessions import names
-from clew.steps.lines import amount, clip
-from clew.steps.worklog.blocks import author
 from clew.store.records import Session
+
+if TYPE_CHECKING:  # what the page, hooks and a list of conversations need of this is done before rich is loaded
+    from rich.console import Console
+    from rich.table import Table
 
 LOOKED_AT = 200  # characters of a node that are looked at for its line
 
@@ -20,15 +20,20 @@ def words(text: str, most: int = LOOKED_AT) -> str:
     return "".join(c if c.isprintable() else "�" for c in clip(text, most))
 
 
-def line(console: Console, text: str, style: str = "") -> None:
+def line(console: "Console", text: str, style: str = "") -> None:
     """Print one line, cut to the width of the screen."""
+    from rich.text import Text
+
     cut = Text(text, style)
     cut.truncate(console.width, overflow="ellipsis")
     console.print(cut, soft_wrap=True)
 
 
-def read(console: Console, text: str, indent: int) -> None:
+def read(console: "Console", text: str, indent: int) -> None:
     """Print a text to be read, wrapped, with nothing in it that would move a cursor."""
+    from rich.padding import Padding
+    from rich.text import Text
+
     for said in text.splitlines():
         within = len(said) - len(said.lstrip())
         told = Text(words(said.strip(), len(said) + 1), "dim")
@@ -42,6 +47,8 @@ def name(edit: Edit) -> str:
 
 def maker(edit: Edit) -> str:
     """Who wrote the chapter that an edit put there, and what that cost; else the step that made it."""
+    from clew.steps.worklog.blocks import author  # heavy, and few screens need it
+
     if not (who := author(edit)):
         return name(edit)
     return ", ".join(filter(None, (f"by {words(who, 40)}", dollars(edit.evidence.get("cost")))))
@@ -54,6 +61,8 @@ def label(item: Item) -> str:
 
 def described(item: Item) -> str:
     """An item in a few words."""
+    from clew.steps.lines import amount  # counts media, for which all of `tokens` is loaded
+
     what = f"{label(item)} {item.name}".strip() if item.kind == "call" else label(item)
     return f"{words(what, 60)}, {amount(item)}"
 
@@ -68,8 +77,10 @@ def numbered(session: Session) -> str:
     return f"{called(session)}.{session.number}"
 
 
-def table(*headings: str) -> Table:
+def table(*headings: str) -> "Table":
     """A table without lines; all but its first column are numbers."""
+    from rich.table import Table
+
     made = Table(box=None, padding=(0, 1), pad_edge=False, header_style="dim")
     for n, heading in enumerate(headings):
         made.add_column(heading, justify="right" if n else "left", no_wrap=True)

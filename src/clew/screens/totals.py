@@ -1,4 +1,4 @@
-"""What `clew stats` shows."""
+"""What `clew sessions --totals` shows."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict

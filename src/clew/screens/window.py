@@ -49,14 +49,14 @@ class ShownWindow:
 
     session: Session
     window: Window
-    said: Mapping[str, Node]
+    nodes: Mapping[str, Node]
 
     @property
     def whole(self) -> int:
         """Tokens of all that was said, as the provider counts."""
         view, meter = self.window.view, self.window.target.meter
         frame = meter.frame(view.frame)
-        own, said = (frame.plus(meter.nodes(some)).tokens for some in (view.nodes, self.said.values()))
+        own, said = (frame.plus(meter.nodes(some)).tokens for some in (view.nodes, self.nodes.values()))
         return round(said * self.window.sent / own) if own else 0
 
     @property
@@ -80,7 +80,7 @@ class ShownWindow:
         )
 
     def behind(self, edit: Edit, by_id: Mapping[str, Edit]) -> Behind:
-        nodes = [self.said[id] for id in originals(edit.old, by_id) if id in self.said]
+        nodes = [self.nodes[id] for id in originals(edit.old, by_id) if id in self.nodes]
         id = recall_id(edit, self.window.view.digests)
         tokens = self.window.target.meter.nodes(nodes).tokens
         return Behind(id, len(nodes), tokens, name(edit), author(edit), edit.evidence.get("cost"))

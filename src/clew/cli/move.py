@@ -1,12 +1,25 @@
 """Commands that bring conversations in and take them out: whole, or as other agents write theirs."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.app import AsJson, ScopeName, StorePath, app, bar, configured, echo_json, looking, opened, printable
+from clew.cli.app import (
+    AsJson,
+    ScopeName,
+    StorePath,
+    app,
+    bar,
+    configured,
+    echo_json,
+    hinted,
+    looking,
+    opened,
+    printable,
+)
 from clew.cli.completion import names as known
 from clew.errors import BadRequest
 
@@ -31,7 +44,7 @@ async def import_(
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
-    """Import sessions of Claude Code, Codex, pi or opencode, plain messages, or a clew export.
+    """Import sessions of Claude Code, Codex, pi or opencode, plain messages, or what `clew export` wrote.
 
     Compactions in a file become sessions. If a file has grown since its last import, only the new part is read.
     """
@@ -47,7 +60,8 @@ async def import_(
         told = ", ".join(names) if names else "nothing new"
         typer.echo(printable(f"{file}: {told}"))
     if first := next((names[0] for _, names, _ in made if names), ""):
-        typer.echo(printable(f"next: clew sessions {first} · clew show {first}"), err=True)
+        first = shlex.quote(printable(first))
+        typer.echo(hinted(f"next: `clew sessions {first}` · `clew show {first}`"), err=True)
 
 
 async def _imported(
@@ -130,13 +144,13 @@ async def _exported(names: list[str], format: str, scope: str, where: str | None
         if not names:
             branches = [*dict.fromkeys(s.branch for s in reversed(await sessions.all()))]
         if format == OWN:
-            return await _whole(sessions, branches)
+            return await _export_log(sessions, branches)
         if len(branches) != 1:
             raise BadRequest(f"a {format} file holds one conversation: name one, or use --format {OWN}")
-        return await _told(sessions, branches[0], format)
+        return await _export_transcript(sessions, branches[0], format)
 
 
-async def _whole(sessions: "Sessions", branches: list[str]) -> bytes:
+async def _export_log(sessions: "Sessions", branches: list[str]) -> bytes:
     from clew.sessions.export_log import export
 
     with bar("writing") as progress:
@@ -144,7 +158,7 @@ async def _whole(sessions: "Sessions", branches: list[str]) -> bytes:
         return b"".join([line async for line in lines])
 
 
-async def _told(sessions: "Sessions", branch: str, format: str) -> bytes:
+async def _export_transcript(sessions: "Sessions", branch: str, format: str) -> bytes:
     from clew.sessions.export_agent import tell
     from clew.sessions.transcripts import write
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from clew.installing.wiring import Installer
     from clew.store.database import Problem
 
-REMEDY = "clew doctor --repair, with the clew that you have now"
+REMEDY = "`clew doctor --repair`, with the clew that you have now"
 
 
 def gone() -> list["Problem"]:

@@ -1,13 +1,14 @@
-"""The command with which agents ask for what was said, by the Model Context Protocol."""
+"""What clients start themselves, as their configuration names it: hooks, plugins, and the tools of MCP."""
 
 import asyncio
+import sys
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clew.cli.app import StorePath, UsageError, app, configured
+from clew.cli.app import ScopeName, StorePath, UsageError, app, configured
 from clew.cli.background import ensured
 from clew.config.places import here
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from clew.mcp.library import Library
 
 
-@app.command(epilog="Example: clew mcp --project . (for Claude Code: claude mcp add clew -- clew mcp)")
+@app.command(hidden=True, epilog="Example: clew mcp --project . (for Claude Code: claude mcp add clew -- clew mcp)")
 def mcp(
     project: Annotated[
         Path | None, typer.Option("--project", metavar="FOLDER", help="The project, if not the one of this folder.")
@@ -65,5 +66,44 @@ def mcp(
         finally:
             if made.cache_info().currsize:
                 await made().close()
+
+    alone(talk)
+
+
+@app.command(hidden=True, epilog="Example: clew hook claude < event.json")
+def hook(
+    client: Annotated[str, typer.Argument(metavar="CLIENT", help="The client that asks, as `clew install` wrote it.")],
+) -> None:
+    """Answer an event of a coding agent, from standard input; `clew install` tells agents to run this."""
+    from clew.hooks.running import run
+
+    raise typer.Exit(run([client], sys.stdin.buffer, sys.stdout))
+
+
+@app.command(hidden=True, epilog="Example: clew plugin pi (by the plugins that clew install writes)")
+def plugin(
+    client: Annotated[str, typer.Argument(metavar="CLIENT", help="claude, opencode or pi.")],
+    scope: ScopeName = "",
+    store: StorePath = None,
+) -> None:
+    """Answer the plugin of a coding agent on standard input and output, one JSON object a line."""
+    from clew.plugins.conversations import FORMS, conversations
+    from clew.plugins.lines import converse
+    from clew.resident.alone import alone
+    from clew.store import open_store
+
+    if client not in FORMS:
+        raise UsageError(f"there is no plugin for {client}: there are {', '.join(FORMS)}")
+    ensured()
+    config = configured()
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        opened = open_store(store or config.store)
+        talking = conversations(client, config, opened, scope)
+        try:
+            await converse(talking.answer, reader, writer)
+        finally:
+            await talking.close()
+            await opened.close()
 
     alone(talk)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 COLLECTED = (50_000, 50, 1_000)  # objects, and times that younger ones are looked through before older ones are
 
 
-ANOTHER_PORT = "clew config set gateway.port N, then clew install CLIENT --gateway"  # for who is not asked
+ANOTHER_PORT = "`clew config set gateway.port N`, then `clew install CLIENT --gateway`"  # for who is not asked
 
 
 @app.command(epilog="Example: clew serve --demo, or to leave it running: clew serve --background")
@@ -62,7 +62,7 @@ def serve(
     ] = False,
     store: StorePath = None,
     background: Annotated[
-        bool, typer.Option("--background", help="Start it once, and leave it running; clew install --gateway does so.")
+        bool, typer.Option("--background", help="Start it once, and leave it running, as `clew install --gateway`.")
     ] = False,
     status: Annotated[bool, typer.Option("--status", help="Say whether one runs in the background.")] = False,
     stop: Annotated[bool, typer.Option("--stop", help="End the one in the background.")] = False,
@@ -96,7 +96,7 @@ def serve(
     if own.host not in LOOPBACK and not own.clients:
         raise UsageError(
             f"{own.host} can be reached from elsewhere: give each client a key first, "
-            "clew config set gateway.clients.NAME.key VARIABLE"
+            "`clew config set gateway.clients.NAME.key VARIABLE`"
         )
     if background:
         given = {"--compaction": compaction, "--method": method, "--summary": summary, "--store": store}
@@ -160,7 +160,7 @@ async def _serve(
         gc.collect()
         gc.freeze()
         gc.set_threshold(*COLLECTED)
-        await _serve_until_told(served, listener)
+        await _serve_until_interrupted(served, listener)
     finally:
         await store.close()
 
@@ -180,7 +180,7 @@ def open_(
 ) -> None:
     """Open the page: conversations, what each cost, what a compaction left out, and the ways back.
 
-    It is served on this machine only, until Ctrl+C. clew serve has the same page at its own address.
+    It is served on this machine only, until Ctrl+C. `clew serve` has the same page at its own address.
     """
     check_extra("clew open")
     with suppress(KeyboardInterrupt):  # Ctrl+C before it serves
@@ -205,10 +205,10 @@ async def _open(name: str | None, port: int, browser: bool, scope: str, path: st
         typer.echo(f"{address} (Ctrl+C ends it)")
         if browser:
             await asyncio.to_thread(webbrowser.open, address)
-        await _serve_until_told(server(Site(page, nothing), 60.0, graceful=1, ending=changes.end), listener)
+        await _serve_until_interrupted(server(Site(page, nothing), 60.0, graceful=1, ending=changes.end), listener)
 
 
-async def _serve_until_told(served: "uvicorn.Server", listener: socket.socket) -> None:
+async def _serve_until_interrupted(served: "uvicorn.Server", listener: socket.socket) -> None:
     """Serve until Ctrl+C, which is how a server ends and no failure."""
     try:
         await served.serve(sockets=[listener])
@@ -264,9 +264,6 @@ def made(config: "Config", store: "SQLStore", known: "list[Upstream]", more: "Se
         scope=config.scope,
         keys=_keys(config),
         hosts=tuple(own.hosts),
-        body=own.body << 20,
-        per_minute=own.per_minute,
-        upstream_silence=own.upstream_silence,
     )
     return Gateway(core, Upstreams(known), settings, metrics, config.new_session.when, config.new_session.how)
 
@@ -300,12 +297,14 @@ def _say_shortly(config: "Config", known: "list[Upstream]", port: int, demo: boo
 
 def _written_by(config: "Config") -> str:
     """Who writes chapters, and with whose key."""
-    most = config.summary.hourly_calls
+    from clew.steps.chapters.allowance import CallLimits
+
+    most = CallLimits().hourly_calls
     match config.summary.model:
         case "own" if config.gateway.summary == "own":
             return f"by each conversation's model, with its API key, never a login; at most {most} questions an hour"
         case "own" | "none":
-            return "by code; clew serve --summary own lets each conversation's model write, with your API keys"
+            return "by code; `clew serve --summary own` lets each conversation's model write, with your API keys"
         case name:
             return f"by {name}, at most {most} questions an hour"
 
@@ -325,5 +324,5 @@ def _say(config: "Config", known: "list[Upstream]", port: int, demo: bool, where
         typer.echo(f"  upstream    {upstream.name}: {upstream.url} ({key})")
     if demo:
         typer.echo("  demo        answers come from a strict test provider on this machine; nothing leaves it")
-    typer.echo("\nPaste for your client, or have it written: clew install CLIENT --gateway")
+    typer.echo("\nPaste for your client, or have it written: `clew install CLIENT --gateway`")
     typer.echo(pasted(base, here()))

@@ -1,4 +1,4 @@
-"""Commands that look into the log: what calls took, what a stand-in stands for, where something was said."""
+"""Commands that look into the log: what a stand-in stands for, where something was said."""
 
 import re
 import sys
@@ -11,15 +11,11 @@ from clew.cli.app import (
     AsJson,
     Nothing,
     ScopeName,
-    SessionName,
     StorePath,
     app,
-    configured,
-    conversation,
     echo_json,
     looking,
     on_terminal,
-    printable,
 )
 from clew.cli.completion import names
 from clew.errors import Ambiguous, NotFound, Purged
@@ -29,29 +25,6 @@ if TYPE_CHECKING:
 
 HEX = re.compile(r"[0-9a-fA-F]+")
 FOUND = 10  # texts that a search shows
-
-
-@app.command(epilog="Example: clew calls demo")
-async def calls(
-    name: SessionName,
-    as_json: AsJson = False,
-    scope: ScopeName = "",
-    store: StorePath = None,
-) -> None:
-    """Show the estimated and the reported tokens and cost of each call."""
-    from rich.console import Console
-
-    from clew.screens.calls import bills
-    from clew.sessions.bill import CallBill
-
-    async with conversation(name, scope, store) as one:
-        found = await one.calls()
-    config = configured()
-    rows = [CallBill.of(number, call, config.model(call.model).prices) for number, call in found]
-    if as_json:
-        echo_json([row._asdict() for row in rows])
-    else:
-        bills(Console(highlight=False), rows)
 
 
 @app.command(epilog='Example: clew recall "remove the session lane" --grep lane')
@@ -66,7 +39,7 @@ async def recall(
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
-    """Print an original, byte for byte: what a summary stands for, or what clew search finds first.
+    """Print an original, byte for byte: what a summary stands for, or what `clew search` finds first.
 
     On a terminal, control characters are escaped.
     """
@@ -138,23 +111,3 @@ async def search(
         raise Nothing(f"no match for {text!r}{f' in {within}' if within else ''}")
     else:
         hits(Console(highlight=False), found, sources)
-
-
-@app.command(epilog="Example: clew coverage demo")
-async def coverage(
-    name: SessionName,
-    most: Annotated[int, typer.Option(metavar="N", help="Maximum number of facts to list.")] = 20,
-    as_json: AsJson = False,
-    scope: ScopeName = "",
-    store: StorePath = None,
-) -> None:
-    """Show the state of every fact behind a stand-in: still in view, recallable (by which id), or flagged."""
-    from clew.facts.coverage import lines
-
-    async with conversation(name, scope, store) as one:
-        found = await one.engine.covered(await one.view())
-    if as_json:
-        echo_json([f._asdict() for f in found.fates])
-        return
-    for line in lines(found, most):
-        typer.echo(printable(line))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 async def run(
     task: Annotated[str, typer.Argument(metavar="TASK", help="The task; - reads it from standard input.")],
     model: Annotated[
-        str, typer.Option("--model", metavar="NAME", help="The model; clew model list shows the names.")
+        str, typer.Option("--model", metavar="NAME", help="The model; `clew model list` shows the names.")
     ] = "",
     session: Annotated[
         str,
@@ -107,7 +107,7 @@ async def _watch(agent: "Agent", text: str, as_json: bool) -> int:
         async with aclosing(agent.run(text)) as events:
             async for event in events:
                 stop = event.stop if isinstance(event, Answered) else stop
-                _told_json(event) if as_json else _told(event)
+                _as_json(event) if as_json else _print_event(event)
     except ClewError as error:
         if not as_json:
             raise
@@ -117,7 +117,7 @@ async def _watch(agent: "Agent", text: str, as_json: bool) -> int:
     return 0 if stop == "end" else 1
 
 
-def _told_json(event: "AgentEvent") -> None:
+def _as_json(event: "AgentEvent") -> None:
     from dataclasses import asdict
 
     _write({"event": type(event).__name__.lower(), **asdict(event)})
@@ -130,7 +130,7 @@ def _write(value: dict[str, Any]) -> None:
     sys.stdout.buffer.flush()
 
 
-def _told(event: "AgentEvent") -> None:
+def _print_event(event: "AgentEvent") -> None:
     from clew.agent import Answered, Compacted, Ran, Retrying, Running
     from clew.llm.streaming import Text
 

@@ -8,7 +8,7 @@ import typer
 
 from clew.cli import background as in_background
 from clew.cli.app import AsJson, UsageError, app, configured, echo_json, printable
-from clew.cli.serving import check_extra
+from clew.cli.serve import check_extra
 from clew.config.places import here
 from clew.errors import BadRequest
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 ClientNames = Annotated[
     list[str] | None, typer.Argument(metavar="[CLIENT]...", help="Clients; without one, all that are found here.")
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", "--print", help="Show what would change, and change nothing.")]
 
 
 @app.command(epilog="Example: clew install claude")
@@ -32,20 +30,30 @@ def install(
     start: Annotated[
         bool, typer.Option("--start/--no-start", help="With --gateway: start it, now and whenever the client needs it.")
     ] = True,
-    yes: Yes = False,
-    dry_run: DryRun = False,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Put its configuration back byte for byte; without CLIENT, everyone's.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", "--print", help="Show what would change, and change nothing.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Give coding agents clew's tools and hooks, or with --gateway make them talk through clew serve.
+    """Give coding agents clew's tools and hooks, or with --gateway make them talk through `clew serve`.
 
-    With --gateway, the gateway runs in the background from now on: clew serve --status shows it and its log, and clew
-    serve --stop ends it. Where the client can, it starts it again by itself, as after a reboot.
+    With --gateway, the gateway runs in the background from now on: `clew serve --status` shows it and its log, and
+    `clew serve --stop` ends it. Where the client can, it starts it again by itself, as after a reboot.
 
-    The change of their configuration is shown first. What was there is kept, and clew uninstall puts it back. Without a
+    The change of their configuration is shown first. What was there is kept, and --remove puts it back. Without a
     client, lists all, and goes on with those that are found here.
     """
     installer = _installer()
     programs = [_program(name) for name in clients or ()]
+    if remove:
+        if gateway:
+            raise UsageError("--remove takes all of clew out: give it without --gateway")
+        _removed(installer, programs, yes, dry_run, as_json)
+        return
     if not programs:
         _list(installer, as_json)
         if as_json:
@@ -77,7 +85,7 @@ def _through_gateway(installer: "Installer", program: "ClientProgram", yes: bool
     if not program.gateway:
         first, second = program.lines(url, installer.places)
         typer.echo(f"{program.title} reads this only from the environment; no file was changed. Paste:")
-        typer.echo(f"  {first}\n  {second}\nclew serve --background starts the gateway.")
+        typer.echo(f"  {first}\n  {second}\n`clew serve --background` starts the gateway.")
         return ""
     _expect(installer, program, dry_run)
     if start:
@@ -100,9 +108,9 @@ def _through_gateway(installer: "Installer", program: "ClientProgram", yes: bool
     if not edits:
         return runs
     installer.install(edits)
-    ready = "" if start else ": keep clew serve running, it needs it from now on"
+    ready = "" if start else ": keep `clew serve` running, it needs it from now on"
     typer.echo(f"{program.title} now talks through {url}{ready}.")
-    typer.echo(f"clew uninstall {program.name} puts everything back.")
+    typer.echo(f"`clew install {program.name} --remove` puts everything back.")
     if own.clients:
         typer.echo("note: this gateway wants a key of gateway.clients: give it to the client as its API key")
     return runs
@@ -110,14 +118,15 @@ def _through_gateway(installer: "Installer", program: "ClientProgram", yes: bool
 
 def _ask_for_consent() -> None:
     """Ask once whether clew may ask the models of conversations, and write the answer into the user's settings."""
-    from clew.cli.settings import written
+    from clew.cli.config import written
+    from clew.steps.chapters.allowance import CallLimits
 
     config = configured()
     if config.sources.get("gateway.summary", "default") != "default" or config.summary.model != "own":
         return
     typer.echo(
         "Where a client uses an API key, clew can have the conversation's own model write what stands in for old "
-        f"messages: one question for about half a window of new text, at most {config.summary.hourly_calls} an hour, "
+        f"messages: one question for about half a window of new text, at most {CallLimits().hourly_calls} an hour, "
         "paid with that key. With a login, clew asks nothing, ever. Without this, code writes."
     )
     try:
@@ -126,7 +135,7 @@ def _ask_for_consent() -> None:
         typer.echo("Nothing is asked.")
         return
     written("gateway.summary", "own" if agreed else "none", project=False)
-    typer.echo('clew config set gateway.summary "none" turns it off.' if agreed else "Nothing is asked.")
+    typer.echo("`clew config set gateway.summary none` turns it off." if agreed else "Nothing is asked.")
 
 
 def _plugged(installer: "Installer", program: "ClientProgram", yes: bool, dry_run: bool) -> None:
@@ -134,7 +143,7 @@ def _plugged(installer: "Installer", program: "ClientProgram", yes: bool, dry_ru
     from clew.screens.lines import count
 
     if program.plugs is None:
-        way = f"clew install {program.name} --gateway makes it talk through clew serve"
+        way = f"`clew install {program.name} --gateway` makes it talk through `clew serve`"
         raise UsageError(f"{program.title} takes neither tools nor hooks of clew: {way}")
     _expect(installer, program, dry_run)
     command = in_background.own_command()
@@ -146,14 +155,12 @@ def _plugged(installer: "Installer", program: "ClientProgram", yes: bool, dry_ru
     files = [f"{count(len(edits) - new, 'file')} changed"] * (new < len(edits)) + [f"{count(new, 'file')} added"] * (
         new > 0
     )
-    notes = [
-        f"{program.title} gets {program.gets}: {' and '.join(files)}, which clew uninstall puts back byte for byte"
-    ]
+    notes = [f"{program.title} gets {program.gets}: {' and '.join(files)}, which --remove puts back byte for byte"]
     notes += [*([program.plug_note] if program.plug_note else []), *_passing(command)]
     if _agreed(installer, edits, notes, yes, dry_run):
         installer.install(edits)
         typer.echo(f"{program.title} has clew's tools and hooks from its next start on.")
-        typer.echo(f"clew uninstall {program.name} puts everything back.")
+        typer.echo(f"`clew install {program.name} --remove` puts everything back.")
 
 
 def _expect(installer: "Installer", program: "ClientProgram", dry_run: bool) -> None:
@@ -174,11 +181,10 @@ def _passing(command: Sequence[str]) -> list[str]:
     return [f"{command[0]} is in a cache, and goes when that is cleared: uv tool install clew, then install again"]
 
 
-@app.command(epilog="Example: clew uninstall claude")
-def uninstall(clients: ClientNames = None, yes: Yes = False, dry_run: DryRun = False, as_json: AsJson = False) -> None:
-    """Put a client's configuration back byte for byte; without a client, all of them."""
-    installer = _installer()
-    names = [_program(name).name for name in clients or ()]
+def _removed(
+    installer: "Installer", programs: Sequence["ClientProgram"], yes: bool, dry_run: bool, as_json: bool
+) -> None:
+    names = [program.name for program in programs]
     records = [r for r in installer.records() if not names or r.client in names]
     if not records:
         typer.echo("clew has changed nothing here: nothing to undo.", err=as_json)
@@ -244,7 +250,7 @@ def _program(name: str) -> "ClientProgram":
 def _url() -> str:
     own = configured().gateway
     if not own.port:
-        raise BadRequest("gateway.port is 0, any that is free: clients need one, clew config set gateway.port N")
+        raise BadRequest("gateway.port is 0, any that is free: clients need one, `clew config set gateway.port N`")
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(own.host, own.host)  # noqa: S104
     return f"http://{f'[{host}]' if ':' in host else host}:{own.port}"
 

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import shlex
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.app import ScopeName, StorePath, UsageError, app, configured, opened, printable
+from clew.cli.app import ScopeName, StorePath, UsageError, app, configured, hinted, opened, printable
 from clew.cli.completion import names
 from clew.config.places import here
 from clew.errors import MissingExtra
@@ -29,7 +30,7 @@ def chat(
         str, typer.Argument(metavar="[NAME]", help="The conversation to continue, or to start.", autocompletion=names)
     ] = "",
     model: Annotated[
-        str, typer.Option("--model", metavar="NAME", help="The model; clew model list shows the names.")
+        str, typer.Option("--model", metavar="NAME", help="The model; `clew model list` shows the names.")
     ] = "",
     last: Annotated[bool, typer.Option("--last", help="Continue the newest conversation.")] = False,
     folder: Annotated[Path, typer.Option("--in", metavar="FOLDER", help="Folder to work in.")] = Path(),
@@ -45,9 +46,9 @@ def chat(
     The agent reads and searches in the folder; it asks before it changes a file or runs a command. The log keeps all.
     """
     if find_spec("textual") is None:
-        raise MissingExtra("clew chat needs Textual", "chat")
+        raise MissingExtra("`clew chat` needs Textual", "chat")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise UsageError("clew chat needs a terminal for input and output; clew run does one task without one")
+        raise UsageError("`clew chat` needs a terminal for input and output; `clew run` does one task without one")
     if not folder.is_dir():
         raise typer.BadParameter(f"{folder} is not a folder")
     os.environ.setdefault("TEXTUAL_FPS", FRAMES)
@@ -55,10 +56,10 @@ def chat(
         if session or model or last or store or folder != Path():
             raise UsageError("--demo has a folder, a log and a model of its own: give nothing beside it but --light")
         asyncio.run(_demo(light))
-        typer.echo("the demonstration's folder and log are deleted; yours begins with: clew chat")
+        typer.echo("the demonstration's folder and log are deleted; yours begins with: `clew chat`")
         return
     name = asyncio.run(_chat(session, model, last, folder, light, scope, store))
-    typer.echo(f"to continue: clew chat {printable(name)}")
+    typer.echo(hinted(f"to continue: `clew chat {shlex.quote(printable(name))}`"))
 
 
 async def _demo(light: bool) -> None:

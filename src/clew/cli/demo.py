@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from clew.cli.app import ScopeName, StorePath, app, configured
+from clew.cli.app import ScopeName, StorePath, app, called, configured, hinted
 from clew.config.places import here
 
 TICK = 0.05  # seconds a turn stays on the screen
@@ -32,7 +32,7 @@ async def demo(
     from rich.console import Console
 
     from clew.screens import save
-    from clew.screens.demo import DEMO_WINDOW, command, next_steps, run, sample
+    from clew.screens.demo import DEMO_WINDOW, next_steps, run, sample
     from clew.screens.own_sessions import messages_of, newest, quarter
     from clew.store.places import place
 
@@ -44,10 +44,9 @@ async def demo(
     else:
         where = place(store) if store else configured().store
         replay = await run(console, where, sample(), window or DEMO_WINDOW, scope, ask or (), tick)
-        given = "" if scope == configured().scope else f" --scope {scope}"
-        next_steps(console, replay, given + (f" --store {where}" if store else ""))
+        next_steps(console, replay, hinted)
         if mine := newest(here()):
-            line = f"  {command()} demo {shlex.quote(str(mine))}  # your own newest session; it is only read"
+            line = f"  {called()} demo {shlex.quote(str(mine))}  # your own newest session; it is only read"
             console.print(line, markup=False, soft_wrap=True)
     if html:
         save(html, console.export_html().encode())

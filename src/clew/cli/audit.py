@@ -62,7 +62,7 @@ def audit(
         for told in skipped(report):
             typer.echo(printable(told), err=True)
         where = ", ".join(report.looked)
-        raise BadRequest(f"no sessions in {where}; give the paths of session files or folders: clew audit PATH")
+        raise BadRequest(f"no sessions in {where}; give the paths of session files or folders: `clew audit PATH`")
     show(Console(highlight=False), report, limit)
     for told in skipped(report):
         typer.echo(printable(told), err=True)
