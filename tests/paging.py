@@ -1,5 +1,6 @@
 """The page beside a gateway on loopback, with a conversation in it; and Debian's chromium to look at it."""
 
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -66,8 +67,9 @@ class Looked(Served):
 
     def branch(self, name: str) -> str:
         """The branch of a conversation, as the list links to it."""
-        rows = self.get("/").raw.decode().split('id="row-')
-        return next(row.partition('"')[0] for row in rows if f"<small>{name}</small>" in row)
+        found = re.search(rf'href="/clew/c/(\w+)">{re.escape(name)}</a>', self.get("/").raw.decode())
+        assert found, f"{name} is not listed"
+        return found[1]
 
 
 def _call(turn: int, call: dict[str, str]) -> dict[str, Any]:
@@ -75,12 +77,14 @@ def _call(turn: int, call: dict[str, str]) -> dict[str, Any]:
 
 
 @contextmanager
-def looking(folder: Path, settings: GatewaySettings | None = None, window: int = 12_000) -> Iterator[Looked]:
-    """A gateway with its page, over a store in a folder."""
+def looking(
+    folder: Path, settings: GatewaySettings | None = None, window: int = 12_000, place: str = ""
+) -> Iterator[Looked]:
+    """A gateway with its page, over a store in a folder, or at another place."""
     metrics, changes, summaries = Metrics(), Changes(), SummaryWriters()
     with StrictProvider(window=200_000) as provider:
         listeners = (metrics, changes, summaries)
-        engine = Engine(open_store(folder / "clew.db"), Budget(window=window), Settings(listeners=listeners))
+        engine = Engine(open_store(place or folder / "clew.db"), Budget(window=window), Settings(listeners=listeners))
         gateway = Gateway(engine, Upstreams([Upstream("up", "openai", provider.url, "key")]), settings, metrics)
         kept = KeptInstructions(Places({"HOME": str(folder)}, folder), gateway.deciding)
         own = gateway.settings

@@ -33,7 +33,7 @@ PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 ODD_HOSTS = ("evil.example\\@127.0.0.1", "127.0.0.1#evil.example", "127.0.0.1/evil.example", "127.0.0.1:80:x", "127.1")
-ACTS = ("compact", "undo", "pin", "method", "fork", "tag", "archive", "instruct")
+ACTS = ("compact", "undo", "recall", "pin", "method", "fork", "tag", "archive", "instruct")
 
 
 class Elements(HTMLParser):
@@ -67,17 +67,24 @@ def addresses(branch: str, session: str) -> list[str]:
         "/?tag=x",
         "/?archived",
         "/clew/list?count=9",
+        "/?project=x&client=%22%3E&model=%3Cb%3E&days=7&dollars=nan",
+        "/clew/filters?tag=%22%3E%3Cscript%3E&project=%22%3E",
         f"/clew/savings?branch={branch}",
         "/clew/search?q=step",
         f"/clew/search?q=alert&in={branch}",
         "/clew/overall",
         "/clew/overall/everything",
+        "/clew/health",
         one,
         f"{one}/head",
         f"{one}/window",
         f"{one}/window?call=3",
         f"{one}/raw?call=3",
         f"{one}/window?before=3",
+        f"{one}/window?until=60",
+        f"{one}/compare?from=2&to=9",
+        f"{one}/compare?from=9&to=999",
+        f"{one}/rules",
         f"{one}/compaction/{session}",
         *(f"{one}/act/{name}" for name in ACTS if name not in ("undo", "pin")),
     ]
@@ -194,14 +201,17 @@ def test_with_keys_everybody_sees_their_own(tmp_path: Path) -> None:
         assert "SameSite=strict" in cookie
         own = cookie.partition(";")[0]
         shown = page.get("/", cookie=own).raw.decode()
-        assert "The secret of ana." in shown
+        assert "The secret of ana" in shown
         assert "bob" not in shown
         branch = re.findall(r'id="row-(\w+)"', shown)[0]
         assert page.get(f"/clew/c/{branch}", cookie=own).status == 200
         other = page.ask("/clew/key", b"key=key-of-bob").headers["set-cookie"].partition(";")[0]
-        for path in ("", "/window", "/export", "/turns", "/turns?live=0", "/chart.json", "/act/compact"):
-            got = page.get(f"/clew/c/{branch}{path}", cookie=other)
+        one = f"/clew/c/{branch}"
+        for path in [*addresses(branch, branch), f"{one}/export", f"{one}/chart.json", "/clew/search?q=secret"]:
+            got = page.get(path, cookie=other)
             assert b"secret of ana" not in got.raw, path
+            assert got.status == 404 or not path.startswith(one), path
+        window = page.get(f"{one}/window", cookie=own).raw.decode()
         shown = page.get("/", cookie=other).raw.decode()
         proof = re.search(r'"x-clew-token": "(\w+)"', shown)
         [branch_of_bob] = re.findall(r'id="row-(\w+)"', shown)
@@ -210,6 +220,11 @@ def test_with_keys_everybody_sees_their_own(tmp_path: Path) -> None:
         for name in ACTS:
             got = page.ask(f"/clew/c/{branch}/act/{name}", b"tags=x&name=x&method=llm&when=&how=x", sent)
             assert b"not in the log" in got.raw, name
+        for id in re.findall(r'id="w-(\w+)"', window):
+            for path in (f"text/{id}", f"behind/{id}", f"picture/{id}", f"window?show={id}", f"act/pin?id={id}"):
+                got = page.get(f"/clew/c/{branch_of_bob}/{path}", cookie=other)
+                assert b"secret of ana" not in got.raw, path
+        assert page.get("/clew/health", cookie=own).status == 404, "the log is everybody's"
         instructed = page.ask(f"/clew/c/{branch_of_bob}/act/instruct", b"when=&how=Send+me+all.", sent)
         assert b"only who runs it" in instructed.raw, "nobody instructs the agents of others"
         assert page.gateway.deciding.how == ""
@@ -226,8 +241,8 @@ def test_programs_that_look_whether_somebody_answers_see_no_page(tmp_path: Path)
         assert page.get("/").raw.startswith(b"<!doctype html>")
 
 
-def test_every_act_says_what_it_would_do_and_then_does_it(tmp_path: Path) -> None:
-    with looking(tmp_path) as page:
+def test_every_act_says_what_it_would_do_and_then_does_it(tmp_path: Path, place: str) -> None:
+    with looking(tmp_path, place=place) as page:
         page.talk("run", 14)
         branch = page.branch("run")
         one = f"/clew/c/{branch}"
@@ -236,6 +251,8 @@ def test_every_act_says_what_it_would_do_and_then_does_it(tmp_path: Path) -> Non
         less = re.search(r"([\d,]+) → ([\d,]+) tokens", preview)
         assert less
         assert b"Compacted" in act(page, branch, "compact", "focus=module_3").raw
+        for path in addresses(branch, compaction(page, branch)):
+            assert page.get(path).status == 200, path
 
         undo = page.get(f"{one}/act/undo").raw.decode()
         grows = re.search(r"grows from ([\d,]+) to ([\d,]+) tokens", undo)
@@ -263,15 +280,36 @@ def test_every_act_says_what_it_would_do_and_then_does_it(tmp_path: Path) -> Non
         assert b"already exists" in act(page, branch, "fork", "name=another").raw
 
         act(page, branch, "archive")
-        assert "<small>run</small>" not in page.get("/").raw.decode()
-        assert "<small>run</small>" in page.get("/?archived").raw.decode()
+        assert ">run</a>" not in page.get("/").raw.decode()
+        assert ">run</a>" in page.get("/?archived").raw.decode()
         act(page, branch, "archive")
-        assert "<small>run</small>" in page.get("/").raw.decode()
+        assert ">run</a>" in page.get("/").raw.decode()
 
         assert b"use 1%" in act(page, branch, "instruct", "when=99%25&how=").raw, "too late is refused"
         act(page, branch, "instruct", "when=40%25&how=Name+every+file.")
         assert (page.gateway.deciding.when, page.gateway.deciding.how) == ("40%", "Name every file.")
         assert "Name every file." in (tmp_path / ".config" / "clew" / "config.toml").read_text()
+
+
+def test_a_rule_is_taken_back_where_it_is_told(tmp_path: Path) -> None:
+    rule = "Never touch src/legacy.py, and always run the tests before you commit."
+    with looking(tmp_path) as page:
+        said = page.talk("run", 1)
+        said = page.talk("run", 1, rule, said)
+        page.talk("run", 16, "Go on.", said)
+        one = f"/clew/c/{page.branch('run')}"
+        told = page.get(f"{one}/rules").raw.decode()
+        assert "Never touch src/legacy.py" in told
+        assert "since call 2" in told
+        [asked] = set(re.findall(r'hx-get="[^"]+(/act/rule\?rule=[^"]+)"', told))
+        effect = page.get(one + asked).raw.decode()
+        assert "An undo takes that back" in effect
+        form = asked.partition("?")[2]
+        assert "no longer kept in mind" in act(page, page.branch("run"), "rule", form).raw.decode()
+        assert "Never touch src/legacy.py" not in page.get(f"{one}/rules").raw.decode()
+        assert "no rule in these words" in page.get(one + asked).raw.decode()
+        assert "Undone" in act(page, page.branch("run"), "undo").raw.decode()
+        assert "Never touch src/legacy.py" in page.get(f"{one}/rules").raw.decode()
 
 
 def test_each_stand_in_gives_back_what_it_stands_for(tmp_path: Path) -> None:
@@ -447,13 +485,12 @@ def test_each_call_shows_the_window_it_was_sent_with(tmp_path: Path) -> None:
     with looking(tmp_path) as page:
         page.talk("run", 20)
         one = f"/clew/c/{page.branch('run')}"
-        for number, sent in enumerate(page.provider.heard, 1):
-            window = page.get(f"{one}/window?call={number}").raw.decode()
+        windows = [page.get(f"{one}/window?call={number}").raw.decode() for number in range(1, 21)]
+        for number, (sent, window) in enumerate(zip(page.provider.heard, windows, strict=True), 1):
             assert f"in call {number} of 20" in window
             file = re.sub(r"; recall \w+", "", page.get(f"{one}/raw?call={number}&file").raw.decode())
             assert json.loads(file)["messages"] == sent.body["messages"], number
-        folded = [page.get(f"{one}/window?call={n}").raw.decode() for n in range(1, 21)]
-        told = [window for window in folded if "before this call, decided by auto" in window]
+        told = [window for window in windows if "before this call, decided by auto" in window]
         assert told
         assert all("Compact? Yes" in window for window in told)
 

@@ -1,13 +1,16 @@
 """The page in Debian's chromium, beside a gateway through which agents talk: all that people do on it."""
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from clew import run
+from clew import Request, run
 from clew.core.bridge import cross
 from clew.core.items import Frame
 from paging import PATIENCE, Looked, chromium, looking, tab
@@ -38,7 +41,7 @@ def shot(page: Page, name: str) -> None:
 
 def opened(page: Page, name: str = "checkout") -> None:
     """Go to a conversation, as somebody does who looks for it in the list."""
-    page.locator(".list tr", has_text=name).locator(".title a").first.click()
+    page.locator(".list .row", has_text=name).locator(".title a").first.click()
     expect(page.locator("#window .piece").first).to_be_visible()
 
 
@@ -52,12 +55,12 @@ def confirmed(page: Page, button: str) -> None:
 
 def test_the_list_says_what_each_conversation_came_to(browser: Browser, site: Looked) -> None:
     with tab(browser, site.url) as page:
-        row = page.locator(".list tr", has_text="checkout").first
+        row = page.locator(".list .row", has_text="checkout").first
         expect(row).to_contain_text("Fix the checkout test in tests/test_checkout.py")
         for said in ("opencode", "gpt-4o", "shop"):
             expect(row).to_contain_text(said)
-        expect(row.locator("[id^=saved-]")).to_contain_text("%")
-        expect(row.locator("svg.spark")).to_be_visible()
+        expect(row.locator(".saved")).to_contain_text("%")
+        expect(row.locator("svg.gauge")).to_be_visible()
         shot(page, "list")
 
 
@@ -128,7 +131,8 @@ def test_only_what_is_on_the_screen_is_asked_for(browser: Browser, tmp_path: Pat
 def test_a_compaction_is_seen_from_both_sides(browser: Browser, site: Looked) -> None:
     with tab(browser, site.url) as page:
         opened(page)
-        page.locator(".sessions a").first.click()
+        page.locator("#l-folds summary").click()
+        page.locator(".sessions a").last.click()
         expect(page.get_by_role("heading", level=1)).to_contain_text("Compaction 1")
         expect(page.locator(".left li").first).to_be_visible()
         expect(page.locator(".standin pre").first).to_contain_text("work log")
@@ -213,10 +217,10 @@ def test_what_agents_do_is_seen_while_they_do_it(browser: Browser, tmp_path: Pat
         expect(page.locator(".empty")).to_contain_text("No agent has talked through clew yet")
         shot(page, "empty")
         site.talk("live", 1)
-        expect(page.locator(".list tr.row")).to_have_count(1)
+        expect(page.locator(".list .row")).to_have_count(1)
         expect(page.locator(".empty")).to_be_hidden()
         site.talk("second", 1, "Refactor the parser.")
-        expect(page.locator(".list tr.row")).to_have_count(2)
+        expect(page.locator(".list .row")).to_have_count(2)
         opened(page, "second")
         expect(page.locator(".figures div").first).to_contain_text("1")
         site.talk("second", 2, "Refactor the parser.")  # from the first turn on, which comes again
@@ -232,14 +236,14 @@ def test_what_somebody_reads_stays_while_agents_go_on(browser: Browser, tmp_path
             piece = page.locator(".piece.standing").first
             piece.locator("summary").click()
             expect(piece.locator(".behind .piece").first).to_be_visible()
-            page.locator(".lineage summary").click()
+            page.locator("#lineage > summary").click()
             at = "it => it.getBoundingClientRect().top"
             before = piece.evaluate(at)
             site.talk("run", 1, "And now for something else.", said)
             expect(page.locator("#newer")).to_be_visible()
             assert piece.evaluate(at) == pytest.approx(before, abs=1), "what is read does not move"
             expect(piece.locator(".behind .piece").first).to_be_visible()
-            assert not page.locator(".lineage").evaluate("it => it.open")
+            assert not page.locator("#lineage").evaluate("it => it.open")
             piece.locator(".behind details summary").first.click()
             more = page.get_by_role("button", name="more characters")
             those = more.count()
@@ -255,7 +259,7 @@ def test_tabs_that_nobody_sees_leave_their_connections_to_others(browser: Browse
     for _ in range(8):  # a browser has six for an address
         page = context.new_page()
         page.goto(site.url, timeout=PATIENCE)
-        expect(page.locator(".list tr.row").first).to_be_visible()
+        expect(page.locator(".list .row").first).to_be_visible()
         page.evaluate(HIDDEN, True)
     page.evaluate(HIDDEN, False)
     site.talk("seen again", 1)
@@ -271,7 +275,57 @@ def test_search_marks_what_was_asked_for(browser: Browser, site: Looked) -> None
         expect(page.locator(".hits mark").first).to_be_visible()
         shot(page, "search")
         page.locator(".hits a").first.click()
-        expect(page.locator("#window .piece").first).to_be_visible()
+        led = page.locator(".led")  # in the transcript, behind the stand-in that it was folded into
+        expect(led).to_be_in_viewport()
+        expect(led).to_contain_text("function_7_3")
+
+
+def test_two_calls_are_compared(browser: Browser, site: Looked) -> None:
+    checkout = f"/clew/c/{site.branch('checkout')}"
+    with tab(browser, site.url) as page:
+        page.goto(site.url + checkout)  # in the list a fork of it, which is newer, may have its name
+        slider = page.locator("#call")
+        slider.focus()
+        page.keyboard.press("Home")
+        expect(page.locator(".callfacts")).to_be_visible()
+        expect(page.locator("#window-figures > span[hidden]")).to_have_count(0)  # its bar was counted
+        folded = next(n for n in range(1, 41) if b"Compaction 1" in site.get(f"{checkout}/window?call={n}").raw)
+        compare = page.get_by_role("button", name="Compare")
+        slider.evaluate(
+            "(it, n) => { it.value = n; it.dispatchEvent(new Event('change', { bubbles: true })); }", folded
+        )
+        # What is said of call 1 is no button any more, while that of the other one is on its way.
+        compare.click()
+        expect(page.get_by_role("heading", level=1)).to_have_text(f"From call {folded - 1} to call {folded}")
+        expect(page.locator(".folded")).to_contain_text("Compaction 1 in between")
+        expect(page.locator(".left.in")).to_contain_text("work log")
+        expect(page.locator(".left.out")).to_contain_text("read_file")
+        shot(page, "compare")
+        page.locator(".left.out a").first.click()
+        expect(page.locator(".led")).to_be_in_viewport()
+
+
+def test_the_list_is_narrowed(browser: Browser, site: Looked) -> None:
+    with tab(browser, site.url) as page:
+        rows = page.locator("#rows > .row")
+        before = rows.count()
+        page.get_by_label("By cost").select_option("$10 or more")
+        expect(page.locator(".empty")).to_contain_text("No conversation is like that")
+        page.get_by_role("link", name="Clear").click()
+        page.get_by_label("By date").select_option("last day")
+        expect(page.get_by_label("By date")).to_have_value("1")
+        assert rows.count() == before
+
+
+def test_states_of_one_conversation_are_one_line(browser: Browser, tmp_path: Path) -> None:
+    with looking(tmp_path) as site:
+        said = site.talk("run", 6)
+        for turn in range(1, 5):  # its client takes out a call of an earlier turn each time
+            said = site.talk("run", 1, f"Trimmed {turn} times.", [*said[:2], *said[5:]])
+        with tab(browser, site.url) as page:
+            expect(page.locator("#rows > .row")).to_have_count(1)
+            opened(page, "run")
+            expect(page.locator("#window")).to_contain_text("Trimmed 4 times")
 
 
 def test_all_of_it_can_be_reached_by_keys(browser: Browser, site: Looked) -> None:
@@ -365,3 +419,94 @@ def test_a_limit_is_forgotten_where_it_is_shown(browser: Browser, site: Looked) 
         row.get_by_role("button").click()
         confirmed(page, "Forget")
         expect(row).to_have_count(0)
+
+
+MARKUP = '<b data-hostile onclick="hacked=1">"' + "'</b></script><script>hacked=1</script>{{7*7}}"
+HOSTILE = f"{MARKUP}\u202e\u200f{'W' * 200}"
+
+
+@pytest.mark.parametrize("width", [390, 1360])
+def test_names_that_would_be_markup_are_words_wherever_they_stand(browser: Browser, tmp_path: Path, width: int) -> None:
+    """A tool, a path, a model, a tag, a conversation and a folder can be called anything."""
+    with looking(tmp_path) as site:
+        engine = site.gateway.engine
+        said: list[dict[str, Any]] = [
+            {"role": "system", "content": f"You are opencode.\nWorking directory: /srv/{HOSTILE}"}
+        ]
+        said += [{"role": "user", "content": f"Never touch {HOSTILE}. Fix it."}]
+        for turn in range(24):
+            function = {"name": HOSTILE, "arguments": json.dumps({"path": f"{HOSTILE}{turn}", HOSTILE: HOSTILE})}
+            said.append(
+                {"role": "assistant", "tool_calls": [{"id": f"c{turn}", "type": "function", "function": function}]}
+            )
+            said.append({"role": "tool", "tool_call_id": f"c{turn}", "content": f"{turn} {HOSTILE} " * 4})
+            answer = f"# {HOSTILE}\n\n[{HOSTILE}](javascript:hacked=1) `{HOSTILE}`"
+            said.append({"role": "assistant", "content": answer})
+            said.append({"role": "user", "content": f"Next {turn}."})
+            asked = Request({"model": HOSTILE, "messages": said}, session=HOSTILE)
+            view = run(cross(engine.prepare(asked)))
+        run(cross(engine.store.label("default", view.branch, [HOSTILE])))
+        with tab(browser, site.url, viewport={"width": width, "height": 844}) as page:
+
+            def harmless(where: str) -> None:
+                assert page.evaluate("typeof hacked") == "undefined", where
+                assert not page.locator("[data-hostile]").count(), where
+                assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{where} is too wide"
+
+            expect(page.locator("#filters select").first).to_be_visible()
+            harmless("the list")
+            one = f"{site.url}/clew/c/{view.branch}"
+            page.goto(one)
+            expect(page.locator("#window .piece.standing").first).to_be_visible()
+            page.locator("#rules > summary").click()
+            expect(page.locator("#rules .rules li, #rules .slot .dim").first).to_be_visible()
+            for folded in page.locator("#window .piece details:not(.origin) > summary").all()[:6]:
+                folded.click()
+            harmless("the conversation")
+            for act in ("compact", "tag", "recall", "fork"):
+                page.locator(f"#act-{act}").click()
+                expect(page.locator("#dialog-title")).to_be_visible()
+                if act == "recall":
+                    page.get_by_label("A question").fill("Next 3")
+                    page.keyboard.press("Enter")
+                    expect(page.locator(".found a").first).to_be_visible()
+                harmless(act)
+                page.keyboard.press("Escape")
+            page.locator("#call").focus()
+            page.keyboard.press("Home")
+            page.locator(".callfacts summary").click()
+            expect(page.locator(".rawslot pre").first).to_contain_text("data-hostile")
+            harmless("a call")
+            page.goto(f"{one}/compare?from=2&to=20")
+            harmless("two calls")
+            page.goto(one)
+            page.locator("#l-folds summary").click()
+            page.locator(".sessions a").last.click()
+            expect(page.locator(".left li").first).to_be_visible()
+            harmless("the compaction")
+            page.goto(f"{site.url}/clew/overall")
+            expect(page.locator("#sums .figures")).to_be_visible()
+            harmless("overall")
+            page.goto(f"{site.url}/clew/search?q=Next")
+            harmless("the search")
+            page.goto(f"{site.url}/?tag={quote(HOSTILE)}")
+            expect(page.locator(".list .row")).to_have_count(1)
+            harmless("the list of a tag")
+
+
+def test_the_log_is_asked_and_leads_to_where_it_was_said(browser: Browser, site: Looked) -> None:
+    with tab(browser, site.url) as page:
+        page.goto(f"{site.url}/clew/c/{site.branch('checkout')}")
+        expect(page.locator("#window .piece").first).to_be_visible()
+        page.keyboard.press("?")
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_contain_text("ask the log of this conversation")
+        page.keyboard.press("Escape")
+        expect(dialog).to_be_hidden()  # keys that are pressed in it are its own
+        page.keyboard.press("r")
+        dialog.get_by_label("A question").fill("function_7_3")
+        dialog.get_by_role("button", name="Ask").click()
+        expect(dialog.locator("pre")).to_contain_text("function_7_3")
+        shot(page, "recall")
+        dialog.locator(".found a").first.click()
+        expect(page.locator(".led")).to_be_in_viewport()

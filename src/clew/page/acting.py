@@ -16,7 +16,8 @@ from clew.store.records import Session
 
 FormValues = Mapping[str, str]
 QUOTED = 3  # items that a question quotes
-NOT_YOURS = "They hold for all clients of this gateway: only who runs it can change them, with clew config."
+RECALLED = 5  # texts that an answer leads to
+NOT_YOURS = "They hold for all clients of this gateway: only who runs it can change them, with `clew config`."
 
 
 class Instructions(Protocol):
@@ -45,12 +46,13 @@ class ActEffect:
     """What an act would do."""
 
     title: str
-    told: tuple[str, ...]
+    sentences: tuple[str, ...]
     button: str  # nothing: it cannot be done
     fields: tuple[FormField, ...] = ()
     diff: Diff | None = None
     again: str = ""  # the button that asks anew, with what the fields say then
-    text: str = ""  # that would stand there
+    text: str = ""  # that would stand there, or that is told
+    found: tuple[tuple[str, str, str], ...] = ()  # what was said elsewhere: ids, titles, and some words
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,24 @@ class UndoCompaction:
         return f"Undone: {done.before:,} → {done.after:,} tokens of {done.limit:,}."
 
 
+class RecallSaid:
+    """Ask what was said; nothing changes."""
+
+    async def ask(self, on: Subject, given: FormValues) -> ActEffect:
+        asked, title = given.get("asked", "").strip(), "Recall what was said"
+        field = FormField("asked", "A question, or some words of it", asked)
+        if not asked:
+            told = "The log of this conversation answers, out of view or not. No model is asked, and nothing changes."
+            return ActEffect(title, (told,), "", (field,), again="Ask")
+        text = await on.conversation.answer(asked)
+        hits = [hit.found for hit in await on.conversation.search(asked, limit=RECALLED)]
+        found = tuple((one.id, one.title, " ".join(line.text for line in one.lines)) for one in hits)
+        return ActEffect(title, (), "", (field,), again="Ask", text=text, found=found)
+
+    async def do(self, on: Subject, given: FormValues) -> str:
+        raise BadRequest("a question changes nothing: there is nothing to be done")
+
+
 class PinItem:
     """Keep an item as it is in every later view, or no longer."""
 
@@ -172,6 +192,28 @@ class RewriteChapter:
     async def do(self, on: Subject, given: FormValues) -> str:
         done = await on.conversation.rewrite(given.get("id", ""))
         return f"Rewritten by code: {done.before:,} → {done.after:,} tokens."
+
+
+class TakeRuleBack:
+    """Keep one of the user's rules in mind no longer."""
+
+    async def ask(self, on: Subject, given: FormValues) -> ActEffect:
+        rule, title = given.get("rule", ""), "Take this rule back"
+        try:
+            would = await on.conversation.take_back(rule, dry_run=True)
+        except (BadRequest, NotFound) as error:
+            return ActEffect(title, (f"{error}",), "")
+        told = (
+            f"“{words(rule, 300)}”",
+            "From the next request on it is no longer told to the model as a rule, nor handed on by later compactions: "
+            f"{would.before:,} → {would.after:,} tokens. The message that says it stays where it is in view.",
+            "An undo takes that back.",
+        )
+        return ActEffect(title, told, "Take back", (FormField("rule", "", rule, hidden=True),))
+
+    async def do(self, on: Subject, given: FormValues) -> str:
+        await on.conversation.take_back(given.get("rule", ""))
+        return "It is no longer kept in mind. Undo brings it back."
 
 
 class SwitchMethod:
@@ -278,8 +320,10 @@ class EditInstructions:
 ACTS: Mapping[str, PageAct] = {
     "compact": CompactNow(),
     "undo": UndoCompaction(),
+    "recall": RecallSaid(),
     "pin": PinItem(),
     "rewrite": RewriteChapter(),
+    "rule": TakeRuleBack(),
     "method": SwitchMethod(),
     "fork": ForkHere(),
     "tag": TagConversation(),

@@ -41,7 +41,7 @@ class Changes:
             told.set()
 
     @contextmanager
-    def _told(self, scope: Scope, branch: str | None) -> Iterator[asyncio.Event]:
+    def _wakened(self, scope: Scope, branch: str | None) -> Iterator[asyncio.Event]:
         told = asyncio.Event()
         self._waiting[told] = asyncio.get_running_loop(), scope, branch
         try:
@@ -54,7 +54,7 @@ class Changes:
 
         What changed since somebody was shown the state that is called `seen` is told at once.
         """
-        with self._told(scope, branch) as told:
+        with self._wakened(scope, branch) as told:
             last, pause, said = seen or stamp(await store.state(scope, branch)), 0.0, time.monotonic()
             while not self._ended:
                 try:

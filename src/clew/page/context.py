@@ -33,7 +33,12 @@ class PageContext:
     def __init__(self, engine: Engine, guard: PageGuard, instructions: Instructions | None) -> None:
         self.engine, self.store = engine, engine.store
         self.guard, self.instructions = guard, instructions
-        self.savings, self.abouts, self.timelines = Savings(engine), Abouts(engine), Timelines(engine)
+        self.savings, self.abouts, self.timelines = Savings(engine), Abouts(engine.store), Timelines(engine)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several clients look at it, each at its own."""
+        return self.guard.has_keys
 
     async def show(self, template: str, scope: Scope, status: int = 200, **values: Any) -> HTMLResponse:
         """A template as an answer."""

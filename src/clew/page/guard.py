@@ -22,6 +22,11 @@ class PageGuard:
         self._scope, self._hosts = scope, OwnHosts(hosts)
         self._scopes = {_digest(key): own for key, own in keys.items()}
 
+    @property
+    def has_keys(self) -> bool:
+        """Whether nobody sees anything without one."""
+        return bool(self._scopes)
+
     def scope(self, request: Request) -> Scope:
         """Whose conversations are shown. Raises `Refused`."""
         self._hosts.check_host(request.headers.items())

@@ -11,11 +11,13 @@ from clew.errors import NotFound
 from clew.page.acting import ActEffect, FormField
 from clew.page.changes import Changes, stamp
 from clew.page.context import LISTED, PageContext, form, number
-from clew.page.listing import Listing
+from clew.page.listing import ListFilter, Listing
 from clew.page.overall import SummaryWriters, by_day, by_model, everything
-from clew.screens.limits import ToldLimit, told_limits
-from clew.screens.lines import words
+from clew.screens.limits import LimitInWords, limits_in_words
+from clew.screens.lines import volume, words
+from clew.sessions.about import titled
 from clew.sessions.sessions import Sessions
+from clew.store.sql import SQLStore
 
 FORGET = "/clew/limits/forget"
 FOUND = 40  # texts that a search shows
@@ -35,12 +37,17 @@ class OverviewPages:
         return await self._listed(request, scope, "list_rows.html")
 
     async def _listed(self, request: Request, scope: Scope, template: str) -> Response:
-        asked = request.query_params
-        tag, archived = asked.get("tag", ""), "archived" in asked
-        start, count = number(asked.get("start")), number(asked.get("count"), LISTED)
+        asked, wanted = request.query_params, ListFilter.of(request.query_params)
+        start, most = number(asked.get("start")), number(asked.get("count"), LISTED)
         seen = stamp(await self._page.store.state(scope))
-        found = await self._listing.some(scope, start, min(count, 20 * LISTED), tag, archived)
-        return await self._page.show(template, scope, found=found, tag=tag, archived=archived, seen=seen)
+        found = await self._listing.some(scope, start, min(most, 20 * LISTED), wanted)
+        return await self._page.show(template, scope, found=found, wanted=wanted, seen=seen)
+
+    async def filters(self, request: Request, scope: Scope) -> Response:
+        """What the list can be narrowed by."""
+        wanted = ListFilter.of(request.query_params)
+        choices = await self._listing.choices(scope, wanted)
+        return await self._page.show("filters.html", scope, choices=choices, wanted=wanted)
 
     async def list_savings(self, request: Request, scope: Scope) -> Response:
         """What takes counting, for the lines that are on the screen."""
@@ -57,18 +64,18 @@ class OverviewPages:
         firsts = {s.branch: s for s in sorted(await every.all(), key=lambda s: -s.number)}
         there = {hit.branch: firsts[hit.branch] for hit in hits if hit.branch in firsts}
         abouts = await self._page.abouts.of(scope, list(there.values()))
-        return await self._page.show(
-            "search.html", scope, text=text, hits=hits, abouts=abouts, firsts=firsts, branch=branch
-        )
+        titles = {branch: titled(there[branch], about) for branch, about in abouts.items()}
+        return await self._page.show("search.html", scope, text=text, hits=hits, titles=titles, branch=branch)
 
     async def overall(self, request: Request, scope: Scope) -> Response:
         sessions = await self._page.store.sessions(scope)
         days, models = by_day(sessions), by_model(sessions)
         values: dict[str, Any] = {
+            "is_shared": self._page.is_shared,
             "author": self._page.engine.settings.author is not None,
             "drafted": self._summaries.drafted(scope),
             "declined": self._summaries.declined(scope),
-            "limits": await told_limits(self._page.engine.limits.windows, scope),
+            "limits": await limits_in_words(self._page.engine.limits.windows, scope),
         }
         return await self._page.show("overall.html", scope, days=days, models=models, sessions=sessions, **values)
 
@@ -76,8 +83,21 @@ class OverviewPages:
         sums = await everything(self._page.savings, scope, await self._page.store.sessions(scope))
         return await self._page.show("overall_sums.html", scope, sums=sums)
 
+    async def health(self, request: Request, scope: Scope) -> Response:
+        """What the log holds and what is wrong with it: for who runs it, since all tenants' is in one."""
+        store = self._page.store
+        if self._page.is_shared or not isinstance(store, SQLStore):
+            raise NotFound("only who runs this gateway can look at its log: `clew doctor`")
+        problems, survey = await store.check(), await store.survey()
+        sizes = [
+            (volume(survey.file), "file"),
+            (volume(survey.stored), "said, compressed"),
+            (f"{survey.bodies:,}", "bodies"),
+        ]
+        return await self._page.show("health.html", scope, sizes=sizes, problems=problems)
+
     async def limits(self, request: Request, scope: Scope) -> Response:
-        found = await told_limits(self._page.engine.limits.windows, scope)
+        found = await limits_in_words(self._page.engine.limits.windows, scope)
         return await self._page.show("limits.html", scope, limits=found)
 
     async def ask_forget(self, request: Request, scope: Scope) -> Response:
@@ -100,8 +120,8 @@ class OverviewPages:
         await self._page.engine.limits.windows.forget(scope, told.place)
         return await self._page.done(scope, "Forgotten.")
 
-    async def _limit(self, scope: Scope, place: str) -> ToldLimit:
-        for told in await told_limits(self._page.engine.limits.windows, scope):
+    async def _limit(self, scope: Scope, place: str) -> LimitInWords:
+        for told in await limits_in_words(self._page.engine.limits.windows, scope):
             if told.place == place:
                 return told
         raise NotFound("this limit is not known any more")

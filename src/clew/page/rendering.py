@@ -10,13 +10,13 @@ from markupsafe import Markup, escape
 from starlette.responses import Response
 
 from clew import __version__
+from clew.core.bounds import clip
 from clew.core.items import SHORT
 from clew.core.threads import in_thread
 from clew.core.times import universal
 from clew.page import transcript
 from clew.page.markup import markdown
 from clew.screens.lines import count, dollars, words
-from clew.steps.lines import clip
 
 # No script, style or picture but ours; nothing is sent elsewhere, and no other page may show this one inside it.
 _POLICY = (

@@ -59,7 +59,7 @@ class TranscriptPiece:
         """How a call came out."""
         if self.result is None:
             return "result not shown here"
-        return words(self.act.told, GIST) if self.act.told else amount(self.result.node.item)
+        return words(self.act.outcome, GIST) if self.act.outcome else amount(self.result.node.item)
 
     @property
     def given(self) -> list[tuple[str, Markup]]:

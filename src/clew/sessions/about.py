@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 from clew.clients.voices import client_of, surroundings, typed
 from clew.core.caches import Recent
 from clew.core.items import Scope
-from clew.engine.engine import Engine
-from clew.steps.lines import clip
+from clew.sessions.chains import is_named_by_person
+from clew.sessions.names import called
+from clew.sessions.titles import title_of
+from clew.store.protocol import Store
 from clew.store.records import Session
 
 OPENING_ITEMS = 20  # items among which the first words of a user are
 FIRST_CALL = 3  # events after which the first call has been written
-TITLE_LENGTH = 120  # characters
 REMEMBERED_TITLES = 20_000
 FOLDER_KIND = "folder"  # under which the store keeps where the session files of other agents were written
 
@@ -37,27 +38,32 @@ class About(NamedTuple):
         return re.split(r"[/\\]", self.folder.rstrip("/\\"))[-1]
 
 
+def titled(first: Session, about: About) -> str:
+    """What a conversation is called in a list: the name that a person gave it, else its title, else its id."""
+    return first.name or "" if is_named_by_person(first) else about.title or called(first)
+
+
 def results_of(name: str) -> str:
     """The name of the conversation that has the results of which the one of this name has previews."""
     return f"{name}-results"
 
 
-async def held_in(engine: Engine, scope: Scope, name: str) -> str:
+async def held_in(store: Store, scope: Scope, name: str) -> str:
     """The folder in which a conversation is held, as its host said; nothing where nobody did."""
-    return str((await engine.store.learned(scope, FOLDER_KIND)).get(name, {}).get(FOLDER_KIND) or "")
+    return str((await store.learned(scope, FOLDER_KIND)).get(name, {}).get(FOLDER_KIND) or "")
 
 
-async def hold(engine: Engine, scope: Scope, name: str, folder: str) -> None:
+async def hold(store: Store, scope: Scope, name: str, folder: str) -> None:
     """Have it known where a conversation is held. The first word counts: what was said elsewhere does not move."""
-    if not await held_in(engine, scope, name):
-        await engine.store.learn(scope, FOLDER_KIND, name, {FOLDER_KIND: folder})
+    if not await held_in(store, scope, name):
+        await store.learn(scope, FOLDER_KIND, name, {FOLDER_KIND: folder})
 
 
 class Abouts:
     """What conversations are about, each read once: how one began does not change, unless something is purged."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._store = engine.store
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._known: Recent[tuple[Scope, str, int], About] = Recent(REMEMBERED_TITLES)
 
     async def of(self, scope: Scope, firsts: Sequence[Session]) -> dict[str, About]:
@@ -88,14 +94,14 @@ class Abouts:
         nodes = await self._store.nodes(scope, [place.id for place in places])
         asked = [n.item for n in nodes.values() if n.item.kind == "text" and n.item.role == "user"]
         frame = await self._store.frame(scope, trace.frame) if trace.frame else None
-        title = next((said for item in asked if (said := typed(item))), "")
+        title = title_of(asked)
         agent = client_of(frame.system if frame else "") or (
             first.method.replace("_", " ") if first.cause == "import" else ""
         )
         # What somebody typed, or a tool printed, may be about any folder.
         made = [told for item in asked if not typed(item) for told in surroundings(item)]
         made.append(frame.system if frame else "")
-        about = About(clip(title, TITLE_LENGTH), agent, kept.get(FOLDER_KIND) or _folder(made))
+        about = About(title, agent, kept.get(FOLDER_KIND) or _folder(made))
         return about, bool(title) or trace.seq >= first.seq + FIRST_CALL
 
 

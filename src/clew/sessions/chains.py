@@ -35,6 +35,22 @@ class Chain:
         """This chain and all that came of it."""
         return (placed.chain for placed in self.nested())
 
+    def family(self) -> "Family":
+        """This chain and all that came of it, by what it is."""
+        own, others = {self.first.branch}, list[Chain]()
+        branches = [self]
+        for chain, _, above in self.nested():
+            first = chain.first
+            if above and above.first.branch in own and first.cause == "fork" and first.name == self.first.name:
+                own.add(first.branch)
+                branches.append(chain)
+            elif above:
+                others.append(chain)
+        branches[1:] = sorted(branches[1:], key=lambda chain: chain.sessions[-1].at)
+        if len(branches) > 1 and self.sessions[-1].at > branches[-1].sessions[-1].at:
+            branches.append(self)
+        return Family(branches, others)
+
     def has(self, branch: str) -> bool:
         """Whether a branch is this one, or came of it."""
         return any(chain.first.branch == branch for chain in self.all())
@@ -42,6 +58,21 @@ class Chain:
     def newest(self) -> float:
         """When something began last in it."""
         return max(s.at for chain in self.all() for s in chain.sessions)
+
+
+class Family(NamedTuple):
+    """A conversation: its branches, and what else came of it.
+
+    A host has one name for a conversation. Where its user went back, or its client trimmed what it sends, the history
+    forks under that name: those are states of one conversation, of which the newest is the one that goes on.
+    """
+
+    branches: Sequence[Chain]  # the first one began it, the last one is the newest
+    others: Sequence[Chain]  # forks that somebody named, sub-agents, and all that came of them
+
+    @property
+    def newest(self) -> Chain:
+        return self.branches[-1]
 
 
 class PlacedChain(NamedTuple):

@@ -67,9 +67,14 @@ def shown(nodes: Iterable[Node], edits: Iterable[Edit], meter: Meter) -> list[Sh
 
 def parts(nodes: Iterable[Shown], frame: int = 0) -> list[CompositionPart]:
     """The kinds that there are, with so many tokens of the frame among them."""
+    return parts_of(((node.kind, node.tokens) for node in nodes), frame)
+
+
+def parts_of(some: Iterable[tuple[str, int]], frame: int = 0) -> list[CompositionPart]:
+    """The same of kinds with tokens."""
     sizes: dict[str, list[int]] = {SYSTEM_AND_TOOLS: [frame]} if frame else {}
-    for node in nodes:
-        sizes.setdefault(node.kind, []).append(node.tokens)
+    for kind, tokens in some:
+        sizes.setdefault(kind, []).append(tokens)
     return [CompositionPart(kind, len(sizes[kind]), sum(sizes[kind])) for kind in PART_KINDS if kind in sizes]
 
 

@@ -9,6 +9,7 @@ from itertools import takewhile
 from typing import Literal, NamedTuple, Self
 
 from clew.core.items import SHORT, Node, Scope
+from clew.core.threads import LONG, in_thread_if
 from clew.core.view import View
 from clew.engine.engine import Engine
 from clew.engine.recall import Hit, among, lineage, remembered
@@ -172,8 +173,8 @@ class Conversation:
         if (one := self._session) is not None:
             name = called(one)
             raise BadRequest(
-                f"totals are of all of a conversation, not of {name}.{one.number}: use {name}; clew calls "
-                f"{name}.{one.number} lists what was sent in it"
+                f"totals are of all of a conversation, not of {name}.{one.number}: use {name}; "
+                f"`clew show {name}.{one.number} --calls` lists what was sent in it"
             )
         own, every = (await self.session()).name, (await self._known()).values()
         return [s for s in every if s.branch == self.branch or (own is not None and s.name == own)]
@@ -248,8 +249,9 @@ class Conversation:
         Raises `NotFound`.
         """
         view = await self.view()
-        made = (await self._store.load(self.scope, self.branch, await self._last())).chapters
-        every = chapters_in(view, made, (await self.engine.target(view)).meter)
+        trace = await self._store.load(self.scope, self.branch, await self._last())
+        meter = (await self.engine.target(view)).meter
+        every = await in_thread_if(len(trace.said) > LONG, lambda: chapters_in(view, trace.chapters, meter))
         found = [one for one in every if not id or id in (one.id, one.node)]
         if id and not found:
             raise NotFound(f"no chapter of this conversation has the id {id[:40]}")
@@ -318,6 +320,13 @@ class Conversation:
         new = after.nodes[next(at for at, node in enumerate(view.nodes) if node.id == found.node)]
         after_tokens = (await self.engine.target(view)).meter.node(new).tokens
         return RewriteEffect(found.id, found.author, found.tokens, after_tokens, new.item.text)
+
+    async def take_back(self, rule: str, dry_run: bool = False) -> CompactEffect:
+        """Keep one of the user's rules in mind no longer, by its words; an undo takes that back. Raises `NotFound`."""
+        await self._check_goes_on("a rule")
+        view = self._view or await self.engine.reopen(self.scope, self.branch)
+        after = await self.engine.take_back(view, rule, dry_run)
+        return CompactEffect(await self.engine.expected(view), await self.engine.expected(after), True)
 
     # --- other ways ---------------------------------------------------------------------------------------------------
 

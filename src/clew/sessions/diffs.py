@@ -25,7 +25,7 @@ class StandIn(NamedTuple):
     id: str  # by which what it stands for can be recalled
     by: str  # the step that made it
     nodes: tuple[Node, ...]
-    said: tuple[Node, ...]  # the originals behind it
+    originals: tuple[Node, ...]  # the originals behind it
     before: int  # tokens of what was in view
     after: int
     author: str = ""  # of a chapter: the model, or code
@@ -57,7 +57,7 @@ class Diff:
     @property
     def removed(self) -> tuple[Node, ...]:
         """The originals behind its stand-ins, each once."""
-        return tuple({n.id: n for stand_in in self.stand_ins for n in stand_in.said}.values())
+        return tuple({n.id: n for stand_in in self.stand_ins for n in stand_in.originals}.values())
 
 
 async def last_event(store: Store, scope: Scope, session: Session) -> int | None:

@@ -29,7 +29,7 @@ class _Sessions:
 
     def first(self, branch: str) -> Session:
         if branch not in self._firsts:
-            raise StoreError(f"branch {branch} has no session: clew doctor shows the damage; restore a backup")
+            raise StoreError(f"branch {branch} has no session: `clew doctor` shows the damage; restore a backup")
         return self._firsts[branch]
 
     def before(self, session: Session) -> str | None:
@@ -118,9 +118,9 @@ def _with_past(sessions: _Sessions, known: Mapping[str, BranchInfo], branches: S
         if id not in known:
             raise NotFound(f"no branch {id} in this scope")
         line: list[tuple[str, int | None]] = [(id, None)]
-        while came := _came_from(known[line[-1][0]], known, sessions):
+        while came := _origin(known[line[-1][0]], known, sessions):
             if came[0] not in known:
-                raise StoreError(f"branch {came[0]} is not there: clew doctor shows the damage; restore a backup")
+                raise StoreError(f"branch {came[0]} is not there: `clew doctor` shows the damage; restore a backup")
             line.append(came)
         for at, last in reversed(line):
             more = at not in until or (until[at] is not None and (last is None or last > (until[at] or 0)))
@@ -136,7 +136,7 @@ def _parent(info: BranchInfo, known: Mapping[str, BranchInfo]) -> str | None:
     return parent
 
 
-def _came_from(info: BranchInfo, known: Mapping[str, BranchInfo], sessions: _Sessions) -> tuple[str, int | None] | None:
+def _origin(info: BranchInfo, known: Mapping[str, BranchInfo], sessions: _Sessions) -> tuple[str, int | None] | None:
     if parent := _parent(info, known):
         return parent, info.parent_seq
     first = sessions.first(info.id)

@@ -60,14 +60,14 @@ async def adopt(
     One that is there in part goes on: so a file that grew can be read again. The engine must not compact by itself.
     """
     adoption = _Adoption(engine, scope, transcript, name)
-    held = await held_in(engine, scope, name)
+    held = await held_in(engine.store, scope, name)
     if transcript.cwd and held and held != transcript.cwd:
         raise Elsewhere(f"conversation {name} already exists, and was held in another folder; {RENAME}")
     if transcript.cwd and await engine.named(scope, name) is None:
-        await hold(engine, scope, name, transcript.cwd)  # now: whoever looks meanwhile must know whose it is
+        await hold(engine.store, scope, name, transcript.cwd)  # now: whoever looks meanwhile must know whose it is
     await adoption.run(Origin("import"), progress)
     if transcript.cwd:
-        await hold(engine, scope, name, transcript.cwd)
+        await hold(engine.store, scope, name, transcript.cwd)
     names = [name]
     for number, child in enumerate(transcript.children, 1):
         # A fork may go by its parent's name, a sub-agent by none.
@@ -85,7 +85,7 @@ async def follow(engine: Engine, scope: Scope, transcript: Transcript, name: str
     except Elsewhere:
         raise
     except Conflict:
-        if transcript.cwd and not await held_in(engine, scope, name):
+        if transcript.cwd and not await held_in(engine.store, scope, name):
             raise  # what has its name came from nobody knows where
         whole = _with_beginning(transcript)
         await engine.keep(Request(whole.body(), whole.format, scope, name))
@@ -101,17 +101,17 @@ class _Adoption:
         self._transcript = transcript = _with_beginning(transcript)
         self._name = name
         self._list = named(transcript.format).LIST
-        self._whole = transcript.body()
+        self._body = transcript.body()
         self._messages = transcript.messages  # once: it is made of all stretches each time
-        lead = len(self._whole[self._list]) - len(self._messages)
-        self._lead: Sequence[TranscriptMessage] = self._whole[self._list][:lead]
+        lead = len(self._body[self._list]) - len(self._messages)
+        self._lead: Sequence[TranscriptMessage] = self._body[self._list][:lead]
         self._items = [self._read(message) for message in self._messages]
         self._view: View | None = None
 
     async def run(self, origin: Origin | None, progress: Progress | None) -> None:
         """Let all of it happen that has not yet."""
         trace = await self._there()
-        known, told = self._known(trace), _told(trace) if trace else Counter[int]()
+        known, told = self._known(trace), _known_compactions(trace) if trace else Counter[int]()
         done = items = 0
         for stretch in self._transcript.stretches:
             if stretch.began is not None and done >= known:
@@ -169,7 +169,7 @@ class _Adoption:
 
     def _addition(self, start: int, stop: int, origin: Origin | None) -> Addition:
         messages = [*self._lead, *self._messages[start:stop]]
-        body: dict[str, Any] = {**self._whole, self._list: messages}
+        body: dict[str, Any] = {**self._body, self._list: messages}
         return Addition(body, self._name, self._transcript.format, self._scope, origin)
 
     async def _compact(self, compaction: TranscriptCompaction, origin: Origin | None) -> None:
@@ -197,7 +197,7 @@ def _with_beginning(transcript: Transcript) -> Transcript:
             return transcript
 
 
-def _told(trace: Trace) -> Counter[int]:
+def _known_compactions(trace: Trace) -> Counter[int]:
     """After how many items sessions were compacted as their agent did it, and how often; also if that was undone."""
     made = {n.id for e in (*trace.edits, *trace.undone) if e.by.startswith("Retold(") for n in e.stand_ins}
     return Counter(fold.said for fold in trace.folds if not made.isdisjoint(fold.made))

@@ -12,6 +12,7 @@ from clew.core.shapes import (
     count,
     expect,
     flag,
+    is_integer,
     list_of,
     name,
     node_id,
@@ -22,7 +23,6 @@ from clew.core.shapes import (
     string,
     strings,
     text,
-    whole,
 )
 from clew.errors import BadRequest, ClewError
 from clew.sessions.export_log import EXPORT_VERSION
@@ -44,7 +44,7 @@ BRANCH_LINE: Fields = {
     "cause": CAUSE,
     "at": number,
     "parent": perhaps(name),
-    "parent_seq": perhaps(whole),
+    "parent_seq": perhaps(is_integer),
     "after": perhaps(name),
     "tags": strings,
     "archived": flag,
@@ -99,7 +99,7 @@ class ExportFile:
     frames: list[tuple[str, Frame]] = field(default_factory=list)
     names: dict[str, str] = field(default_factory=dict)  # branches and sessions that get another id here
     odd: int = 0  # edits with notes that do not fit
-    whole: bool = False
+    complete: bool = False
 
     def rename(self, branch: ExportBranch, to: str) -> None:
         """Give a branch another id, and its sessions, too."""
@@ -131,9 +131,9 @@ class ExportFile:
             case {"event": int(seq), "at": int() | float() as at, "kind": str(kind)} if self.branches:
                 self._event(next(reversed(self.branches.values())), seq, at, kind, line)
             case {"end": int(count)}:
-                self.whole = count == len(self.branches)
+                self.complete = count == len(self.branches)
             case _:
-                raise BadRequest(f"not a line of a clew export: {', '.join(map(str, line))[:100]}")
+                raise BadRequest(f"not a line that `clew export` wrote: {', '.join(map(str, line))[:100]}")
 
     def _open(self, branch: ExportBranch) -> None:
         parent = self.branches.get(branch.parent or "")
@@ -224,10 +224,10 @@ def read_export(lines: Iterable[bytes], digests: Digests) -> ExportFile:
             raise BadRequest(f"line {at}: {error}{EXPORT_AGAIN if at > 1 else ''}") from None
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
             told = f"{type(error).__name__}: {error}"[:200]
-            raise BadRequest(f"line {at}: not a line of a clew export ({told}){EXPORT_AGAIN}") from None
+            raise BadRequest(f"line {at}: not a line that `clew export` wrote ({told}){EXPORT_AGAIN}") from None
     if not file.branches:
-        raise BadRequest("no conversation found: expected a clew export")
-    if not file.whole:
+        raise BadRequest("no conversation found: expected what `clew export` writes")
+    if not file.complete:
         raise BadRequest(f"the file is truncated: its end is missing{EXPORT_AGAIN}")
     file.check()
     return file
@@ -235,7 +235,7 @@ def read_export(lines: Iterable[bytes], digests: Digests) -> ExportFile:
 
 def _expect_header(value: Any) -> None:
     if not isinstance(value, dict) or "clew" not in value:
-        raise BadRequest("not a clew export: the first line must name its version")
+        raise BadRequest("not what `clew export` writes: the first line must name its version")
     if value["clew"] != EXPORT_VERSION:
         version = str(value["clew"])[:20]
         raise BadRequest(

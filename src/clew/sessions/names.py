@@ -14,7 +14,7 @@ class MeantSession(NamedTuple):
     """A conversation, by its newest session; or, if that was asked for, one of its sessions."""
 
     session: Session
-    is_whole: bool
+    is_conversation: bool
 
 
 def called(session: Session) -> str:
@@ -25,7 +25,7 @@ def called(session: Session) -> str:
 def expect_name(name: str) -> None:
     """Raise `NotFound` for an empty name, of which every other one is the rest: a shell variable that is not set."""
     if not name:
-        raise NotFound("the name is empty: clew sessions lists the conversations that there are")
+        raise NotFound("the name is empty: `clew sessions` lists the conversations that there are")
 
 
 def meant(name: str, sessions: Collection[Session]) -> MeantSession:
@@ -44,7 +44,7 @@ def meant(name: str, sessions: Collection[Session]) -> MeantSession:
                 if (session.branch, session.number) == (found.session.branch, int(number)):
                     return MeantSession(session, False)
             raise NotFound(f"{stem} has {found.session.number} sessions; there is no {number}")
-    raise NotFound(f"no conversation or session matches {name!r}: clew sessions lists them; or try another scope")
+    raise NotFound(f"no conversation or session matches {name!r}: `clew sessions` lists them; or try another scope")
 
 
 def _newest(sessions: Collection[Session]) -> Session:

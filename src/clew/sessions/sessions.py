@@ -20,6 +20,12 @@ class Sessions:
 
     A name is a host's name for a conversation, or the conversation's id, of which the beginning will do: all of it is
     meant, as it stands. `name.3` is the third session of it, and so is that session's id.
+
+    >>> engine = clew.Engine(clew.SQLite(":memory:"), clew.Budget(window=8_000))
+    >>> said = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]}
+    >>> view = clew.run(engine.prepare(clew.Request(said, session="greeting")))
+    >>> [session.name for session in clew.run(clew.Sessions(engine).all())]
+    ['greeting']
     """
 
     def __init__(self, engine: Engine, scope: Scope = "default") -> None:

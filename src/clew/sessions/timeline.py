@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from clew.clients.voices import typed
 from clew.core.caches import Recent
 from clew.core.items import Node, Scope
+from clew.core.threads import LONG, in_thread_if
 from clew.engine.engine import Engine
 from clew.sessions.bill import CallBill
 from clew.sessions.totals import everything_said
@@ -16,6 +17,7 @@ from clew.store.trace import Fold
 
 POINTS = 1_500  # of a chart: more than a screen has
 REMEMBERED_TIMELINES = 4
+UNREPORTED = 20  # calls of which there may be other reports yet
 READ_ITEMS = 200  # items that are read at a time
 
 
@@ -36,23 +38,28 @@ class Timeline(NamedTuple):
 
 
 class Timelines:
-    """The turns of conversations; those that were looked at last are remembered until something happens in them."""
+    """The turns of conversations; those that were looked at last are remembered, and what is new is read."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._known: Recent[tuple[Scope, str, StoreState], Timeline] = Recent(REMEMBERED_TIMELINES)
+        self._known: Recent[tuple[Scope, str], tuple[StoreState, Timeline]] = Recent(REMEMBERED_TIMELINES)
 
     async def of(self, scope: Scope, branch: str) -> Timeline:
         """All turns of a branch."""
-        key = scope, branch, await self._engine.store.state(scope, branch)
-        if (found := self._known.get(key)) is None:
-            found = self._known[key] = await read_timeline(self._engine, scope, branch)
+        state = await self._engine.store.state(scope, branch)
+        was, found = self._known.get((scope, branch)) or (None, Timeline((), {}))
+        if was != state:
+            known = found.calls if was is not None and was.purges == state.purges else ()
+            found = await read_timeline(self._engine, scope, branch, known)
+            self._known[scope, branch] = state, found
         return found
 
 
-async def read_timeline(engine: Engine, scope: Scope, branch: str) -> Timeline:
-    """All turns of a branch, from the log."""
-    calls = await engine.store.calls(scope, branch)
+async def read_timeline(engine: Engine, scope: Scope, branch: str, known: Sequence[Call] = ()) -> Timeline:
+    """All turns of a branch, from the log, but for those known before the last and before one that has no report."""
+    settled = max(0, len(known) - UNREPORTED)
+    kept = known[: next((n for n, call in enumerate(known[:settled]) if call.usage is None), settled)]
+    calls = [*kept, *await engine.store.calls(scope, branch, kept[-1].seq + 1 if kept else 0)]
     own = sorted(await engine.store.sessions(scope, branch), key=lambda s: (s.seq, s.number))
     began: dict[int, tuple[Session, ...]] = {}
     at = 0
@@ -77,16 +84,20 @@ def turns(engine: Engine, found: Timeline, start: int, stop: int) -> list[TurnRo
 async def chart(engine: Engine, scope: Scope, branch: str, found: Timeline) -> dict[str, Any]:
     """A timeline as columns of numbers, the largest of neighbours where there are very many."""
     everything = (await everything_said(engine, scope, branch, found.calls)).sizes
-    columns = (
-        list(range(1, len(found.calls) + 1)),
-        everything,
-        [call.predicted for call in found.calls],
-        [(call.usage or {}).get("input") or None for call in found.calls],
-        [call.cached if call.usage is None else call.usage.get("cache_read") for call in found.calls],
-        [call.limit for call in found.calls],
-    )
     step = max(1, -(-len(found.calls) // POINTS))
-    thin = [[_largest(column[at : at + step]) for at in range(0, len(column), step)] for column in columns]
+
+    def columns() -> list[list[int | None]]:
+        every: Sequence[Sequence[int | None]] = (
+            range(1, len(found.calls) + 1),
+            everything,
+            [call.predicted for call in found.calls],
+            [(call.usage or {}).get("input") or None for call in found.calls],
+            [call.cached if call.usage is None else call.usage.get("cache_read") for call in found.calls],
+            [call.limit for call in found.calls],
+        )
+        return [[_largest(column[at : at + step]) for at in range(0, len(column), step)] for column in every]
+
+    thin = await in_thread_if(len(found.calls) > LONG, columns)
     marks = [{"turn": at + 1, "cause": s.cause, "id": s.id} for at, those in found.began.items() for s in those]
     return {"columns": thin, "marks": [mark for mark in marks if mark["cause"] in ("compaction", "handoff")]}
 

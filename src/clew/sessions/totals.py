@@ -3,14 +3,15 @@ client's own compaction."""
 
 from collections import Counter as Tally
 from collections.abc import Callable, Collection, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from clew.catalog import Prices
 from clew.catalog.cost import cost
 from clew.catalog.usage import Spent
-from clew.core.items import Scope
+from clew.core.items import Node, Scope
 from clew.core.threads import LONG, in_thread_if
 from clew.core.view import View
 from clew.engine.engine import Engine
@@ -20,6 +21,7 @@ from clew.store.records import Call, Session
 from clew.store.trace import Trace
 from clew.tokens.provider_size import ProviderSize
 
+AT_ONCE = 1_000  # nodes that are read before others have their turn
 SUMMARY = 3_000  # tokens that a client's own compaction leaves: as many as the two of Claude Code's that were priced
 
 
@@ -40,6 +42,8 @@ class Totals:
     cached: int = 0
     cost: float = 0.0  # dollars, as reported
     too_large: int = 0  # calls in which everything would not have fitted
+    filled: int = 0  # tokens of the newest call of each branch
+    limit: int = 0  # that were allowed in those
     # Dollars that prompts are thought to cost, read from the cache as far as the call before them went.
     cost_sent: float = 0.0
     cost_everything: float = 0.0
@@ -103,20 +107,26 @@ async def _add(found: Totals, engine: Engine, scope: Scope, branch: str, own: Co
         return
     unfolded = await everything_said(engine, scope, branch, calls, own)
     found.said += unfolded.said
-    gone = before = shown = 0  # of the client's own view: what it has taken out, and its size in the call before
-    for number, (call, whole) in enumerate(zip(calls, unfolded.sizes, strict=True), 1):
-        prices = engine.limits.windows.prices(call.model)
-        helped = 0.0
-        if unfolded.ceiling and shown and whole - gone > unfolded.ceiling:
-            helped = _priced(prices, shown, shown, SUMMARY)
-            gone, shown = before - unfolded.frame - SUMMARY, unfolded.frame
-        if call.branch == branch:
-            found.everything += whole
-            found.too_large += whole > call.limit
-            found.cost_sent += CallBill.of(number, call, prices).foretold or 0.0
-            found.cost_everything += _priced(prices, whole, before)
-            found.cost_client += helped + _priced(prices, whole - gone, shown)
-        before, shown = whole, whole - gone
+    found.filled, found.limit = found.filled + calls[-1].predicted, found.limit + calls[-1].limit
+
+    def added() -> None:
+        gone = before = shown = 0  # of the client's own view: what it has taken out, and its size in the call before
+        for number, (call, whole) in enumerate(zip(calls, unfolded.sizes, strict=True), 1):
+            prices = engine.limits.windows.prices(call.model)
+            helped = 0.0
+            if unfolded.ceiling and shown and whole - gone > unfolded.ceiling:
+                # Its model reads what came since that call, too: of that nothing is cached.
+                helped = _priced(prices, min(whole - gone, call.limit), shown, SUMMARY)
+                gone, shown = before - unfolded.frame - SUMMARY, unfolded.frame
+            if call.branch == branch:
+                found.everything += whole
+                found.too_large += whole > call.limit
+                found.cost_sent += CallBill.of(number, call, prices).foretold or 0.0
+                found.cost_everything += _priced(prices, whole, before)
+                found.cost_client += helped + _priced(prices, whole - gone, shown)
+            before, shown = whole, whole - gone
+
+    await in_thread_if(len(calls) > LONG, added)
     if trace := unfolded.trace:
         chapters, edits = trace.chapters, trace.edits
         if first := min((s.seq for s in own if s.cause == "fork"), default=0):  # what came before is its parent's
@@ -155,24 +165,57 @@ async def everything_said(
     if not calls or not (folded or any((call.due or {}).get("why") == "being read" for call in calls)):
         sent = [call.predicted for call in calls]
         return Unfolded(sent, sent[-1] if sent else 0)
-    return await _counted(engine, scope, branch, calls, sum(s.items for s in own))
+    return await _counted(engine, scope, branch, calls, own)
 
 
-async def _counted(engine: Engine, scope: Scope, branch: str, calls: Sequence[Call], items: int) -> Unfolded:
+async def _counted(
+    engine: Engine, scope: Scope, branch: str, calls: Sequence[Call], own: Collection[Session]
+) -> Unfolded:
+    """The same where something left the view: from one call to the next all grew by as much as what was sent, where
+    nothing else happened in between; only what was said elsewhere is read and counted."""
     trace = await engine.store.load(scope, branch)
-    nodes = await engine.store.nodes(scope, [place.id for place in trace.said])
+    ends = [min(call.said, len(trace.said)) for call in calls]
+    inherited = max(0, len(trace.said) - sum(s.items for s in own))
+    first = next((n for n, call in enumerate(calls) if call.branch == branch), len(calls))
+    before = ends[first - 1] if first else 0  # what came after it, and from a parent, no call of ours tells
+    began, others = {s.seq for s in own}, [(before, inherited), (ends[-1], len(trace.said))]
+
+    def unknown() -> tuple[list[bool], list[int]]:
+        grew = [calls[0].seq <= 1, *(not trace.patched and _only_grew(*pair, began) for pair in pairwise(calls))]
+        spans = [(a, b) for has, a, b in zip(grew, [0, *ends], ends, strict=False) if not has]
+        return grew, sorted({at for a, b in [*spans, *others] for at in range(min(a, b), max(a, b))})
+
+    grew, read = await in_thread_if(len(calls) > LONG, unknown)
+    nodes = dict[str, Node]()
+    for at in range(0, len(read), AT_ONCE):
+        nodes |= await engine.store.nodes(scope, [trace.said[place].id for place in read[at : at + AT_ONCE]])
     frame = await engine.store.frame(scope, trace.frame)
     target, size = await engine.limits.target(scope, frame), ProviderSize()
     await engine.limits.weigh(scope, size, target, frame)
-    view = View(frame, tuple(nodes[place.id] for place in trace.said), engine.digests(scope))
+    view = View(frame, tuple(nodes[trace.said[place].id] for place in read), engine.digests(scope))
 
-    def counted() -> tuple[float, list[float]]:
+    def counted() -> Unfolded:
         rate = size.expected(view) / max(1, target.size(view).tokens)  # of the provider's tokens to ours
-        return rate, [target.meter.node(node).tokens * rate for node in view.nodes]
+        tokens = dict(zip(read, (target.meter.node(node).tokens for node in view.nodes), strict=True))
+        until = list(accumulate((rate * tokens.get(place, 0) for place in range(len(trace.said))), initial=0.0))
+        framed, whole, wholes = target.frame * rate, target.frame * rate, list[int]()
+        sent = end = 0
+        for has, call, at in zip(grew, calls, ends, strict=True):
+            whole = max(
+                call.predicted, whole + call.predicted - sent if has and sent else whole + until[at] - until[end]
+            )
+            wholes.append(round(whole))
+            sent, end = call.predicted, at
+        said = whole + until[-1] - until[end]
+        if inherited:
+            said -= (wholes[first - 1] if first else framed) + until[inherited] - until[before]
+        return Unfolded(wholes, round(said), round(framed), target.ceiling, trace)
 
-    rate, sizes = await in_thread_if(len(view.nodes) > LONG, counted)
-    until = [round(n) for n in accumulate(sizes, initial=target.frame * rate)]
-    wholes = [max(call.predicted, until[min(call.said, len(sizes))]) for call in calls]
-    inherited = len(sizes) - items
-    said = until[-1] - (until[inherited] if inherited > 0 else 0)
-    return Unfolded(wholes, said, until[0], target.ceiling, trace)
+    return await in_thread_if(len(calls) > LONG, counted)
+
+
+def _only_grew(before: Call, call: Call, began: AbstractSet[int]) -> bool:
+    """Whether a call sent what the one before it did, and what was said since: nothing stands between them in the log
+    but that, and what the provider reported."""
+    events = range(before.seq + 1, call.seq)
+    return len(events) <= 1 + (before.usage is not None) and call.said > before.said and began.isdisjoint(events)

@@ -38,7 +38,8 @@ document.body.addEventListener("htmx:beforeRequest", (event) => {
 document.body.addEventListener("htmx:afterSwap", (event) => {
   tellTimes(event.detail.target);
   holdPlaces();
-  if (event.detail.target.id !== "dialog-body" || dialog.open) return;
+  if (event.detail.target.id !== "dialog-body") return;
+  if (dialog.open) return void (opening = false);
   if (opening) dialog.showModal();
   else if (event.detail.target.querySelector(".done, .problem")) say(event.detail.target.querySelector("p").textContent);
   opening = false;
@@ -77,7 +78,7 @@ addEventListener("pagehide", () => stream?.close());
 const LONGEST_LIST = 1000; // conversations that are drawn anew at once
 document.body.addEventListener("htmx:configRequest", (event) => {
   if (event.detail.elt.id !== "rows") return;
-  const shown = document.querySelectorAll("#rows .row.depth0").length;
+  const shown = document.querySelectorAll("#rows > .row").length;
   if (shown > LONGEST_LIST) event.preventDefault();
   else event.detail.parameters.count = Math.max(50, shown);
 });
@@ -85,10 +86,22 @@ let putBack = null;
 document.body.addEventListener("htmx:beforeSwap", (event) => {
   const target = event.detail.target;
   putBack = null;
-  if (target.id === "head") {
-    const open = target.querySelector("details").open, format = target.querySelector("select").value;
+  const asked = event.detail.requestConfig.elt;
+  // Figures for what was drawn anew meanwhile, which asks again itself, or under the hand of somebody who is moving the
+  // slider that they would replace; a window as it is now, for somebody who has gone to an earlier call since.
+  const slider = target.id === "window-figures" && document.getElementById("call");
+  const isLate = (["toast", "window-figures"].includes(target.id) && !asked.isConnected) || (slider && slider.value !== slider.getAttribute("value"));
+  if (isLate || (target.id === "window" && asked === target && isElsewhere())) {
+    event.detail.shouldSwap = false;
+    return;
+  }
+  if (target.id === "rows") {
+    const open = [...target.querySelectorAll("details[open]")].map((it) => it.id);
+    putBack = () => open.forEach((id) => (document.getElementById(id) ?? {}).open = true);
+  } else if (target.id === "head") {
+    const shown = [...target.querySelectorAll("details")].map((it) => [it.id, it.open]), format = target.querySelector("select").value;
     putBack = () => {
-      target.querySelector("details").open = open;
+      for (const [id, open] of shown) (document.getElementById(id) ?? {}).open = open;
       target.querySelector("select").value = format;
     };
   } else if (target.id === "window") {
@@ -124,6 +137,8 @@ document.body.addEventListener("click", (event) => {
   showCall(Infinity);
 });
 
+document.body.addEventListener("change", ({ target }) => target.closest("#filters")?.requestSubmit());
+
 // --- the window at a call --------------------------------------------------------------------------------------------
 function showCall(number) {
   const slider = document.getElementById("call");
@@ -131,10 +146,17 @@ function showCall(number) {
   slider.value = Math.min(number, slider.max);
   slider.dispatchEvent(new Event("change", { bubbles: true }));
 }
+function isElsewhere() {
+  const slider = document.getElementById("call");
+  return slider && (slider.dataset.now === undefined || slider.value !== slider.max);
+}
 document.body.addEventListener("htmx:configRequest", (event) => {
   const asked = event.detail.elt, whole = document.getElementById("window");
-  if (asked.id === "call") delete whole.dataset.looked;
-  else if (asked === whole && document.querySelector("#call:not([data-now])")) {
+  if (asked.id === "call") {
+    delete whole.dataset.looked;
+    // What is said of the call before goes at once: nobody shall act on that one meanwhile.
+    whole.querySelector(".callfacts")?.setAttribute("inert", "");
+  } else if (asked === whole && isElsewhere()) {
     event.preventDefault(); // somebody looks at an earlier call
     document.getElementById("newer").hidden = false;
   }
@@ -146,10 +168,11 @@ document.body.addEventListener("input", ({ target }) => {
 });
 
 // --- keys ------------------------------------------------------------------------------------------------------------
+const ACT_KEYS = { c: "compact", u: "undo", r: "recall" };
 let last = "";
 document.addEventListener("keydown", (event) => {
   if (event.target.closest("input, textarea, select, dialog") || event.ctrlKey || event.metaKey || event.altKey) return;
-  const rows = [...document.querySelectorAll(".row a[href^='/clew/c/']")];
+  const rows = [...document.querySelectorAll(".row .title a[href^='/clew/c/']")];
   const at = rows.indexOf(document.activeElement);
   if (event.key === "/") {
     event.preventDefault();
@@ -157,9 +180,11 @@ document.addEventListener("keydown", (event) => {
   } else if (event.key === "j" && rows.length) rows[Math.min(rows.length - 1, at + 1)].focus();
   else if (event.key === "k" && rows.length) rows[Math.max(0, at - 1)].focus();
   else if (event.key === "g" && last === "g" && rows.length) rows[0].focus();
-  else if (event.key === "u" && document.querySelector("[hx-get$='/act/undo']")) document.querySelector("[hx-get$='/act/undo']").click();
-  else if (event.key === "c" && document.querySelector("[hx-get$='/act/compact']")) document.querySelector("[hx-get$='/act/compact']").click();
-  else if (event.key === "?") say("/ search · j k move · Enter open · g g first · c compact · u undo · Esc close");
+  else if (event.key in ACT_KEYS) document.querySelector(`[hx-get$='/act/${ACT_KEYS[event.key]}']`)?.click();
+  else if (event.key === "?") {
+    document.getElementById("dialog-body").replaceChildren(document.getElementById("keys").content.cloneNode(true));
+    dialog.showModal();
+  }
   last = event.key;
 });
 
@@ -178,7 +203,7 @@ async function draw(figure) {
   const lines = ["--c1", "--c2", "--c5", "--c3", "--c4"];
   const options = {
     width: figure.clientWidth, height: 170, scales: { x: { time: false }, y: { range: (_, low, high) => [0, high * 1.05] } },
-    axes: [{ ...axis }, { ...axis, size: 56, values: (_, ticks) => ticks.map((n) => (n >= 1e6 ? `${n / 1e6}M` : n >= 1e3 ? `${n / 1e3}k` : n)) }],
+    axes: [{ ...axis, size: 30 }, { ...axis, size: 56, values: (_, ticks) => ticks.map((n) => (n >= 1e6 ? `${n / 1e6}M` : n >= 1e3 ? `${n / 1e3}k` : n)) }],
     legend: { show: false }, cursor: { drag: { x: false } },
     series: [{}, ...lines.map((name, n) => ({
       stroke: color(name), width: n === 1 ? 2 : 1.2, dash: n === 4 ? [4, 4] : undefined,
@@ -223,11 +248,17 @@ drawAll();
 listen();
 let resized;
 addEventListener("resize", () => { clearTimeout(resized); resized = setTimeout(drawAll, 150); });
-function goToHash(event) {
-  if (event.detail.target.id !== "window") return;
-  document.body.removeEventListener("htmx:afterSettle", goToHash);
-  const found = document.getElementById(location.hash.slice(1));
-  for (let at = found?.closest("details"); at; at = at.parentElement.closest("details")) at.open = true;
-  found?.scrollIntoView();
+function goToShown() {
+  // What a search led to: in view, or among the originals of a stand-in that opens by itself.
+  const found = document.getElementById(`w-${shown}`) ?? document.getElementById(`b-${shown}`);
+  if (!found) return;
+  document.body.removeEventListener("htmx:afterSettle", goToShown);
+  for (let at = found.closest("details"); at; at = at.parentElement.closest("details")) at.open = true;
+  const inner = found.querySelector(":scope > details");
+  if (inner) inner.open = true;
+  document.getElementById("window").dataset.looked = "yes";
+  found.classList.add("led");
+  found.scrollIntoView({ block: "center" });
 }
-if (location.hash) document.body.addEventListener("htmx:afterSettle", goToHash);
+const shown = new URLSearchParams(location.search).get("show");
+if (shown) document.body.addEventListener("htmx:afterSettle", goToShown);

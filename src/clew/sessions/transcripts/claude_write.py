@@ -48,12 +48,12 @@ def _lines(transcript: Transcript) -> Iterator[dict[str, Any]]:
         for message in stretch.messages:
             last = said == len(ids) - 1
             time = (transcript.ended if last else transcript.began) or transcript.began or NEVER
-            yield {"parentUuid": before, **common, **_said(message, ids[said], transcript.model), "timestamp": time}
+            yield {"parentUuid": before, **common, **_entry(message, ids[said], transcript.model), "timestamp": time}
             before = ids[said]
             said += 1
 
 
-def _said(message: TranscriptMessage, id: str, model: str) -> dict[str, Any]:
+def _entry(message: TranscriptMessage, id: str, model: str) -> dict[str, Any]:
     if message.get("role") != "assistant":
         # Its API takes system messages among the others; Claude Code has none, and says such things as the user.
         content = message.get("content")

@@ -66,7 +66,7 @@ class ExportWriting:
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else objects(content)
         id = self._id("msg")
         if message.get("role") == "assistant":
-            parts = [self._part(id, "step-start"), *(self._said(b, id, n) for b in blocks)]
+            parts = [self._part(id, "step-start"), *(self._entry(b, id, n) for b in blocks)]
             end = self._part(id, "step-finish", reason="stop", cost=0, tokens=NO_TOKENS)
             return {"info": self._answer(id, self.began), "parts": [*parts, end]}
         rest = [b for i, b in enumerate(blocks) if (n, i) not in self.taken]
@@ -99,7 +99,7 @@ class ExportWriting:
         model = {"providerID": "anthropic", "modelID": self.transcript.model, "mode": "build", "agent": "build"}
         return info | {"parentID": self.asked, **model, "path": place, "cost": 0, "tokens": NO_TOKENS, "finish": "stop"}
 
-    def _said(self, block: AnthropicBlock, message: str, n: int) -> dict[str, Any]:
+    def _entry(self, block: AnthropicBlock, message: str, n: int) -> dict[str, Any]:
         """A block of an answer."""
         lived = {"start": self.began, "end": self.began}
         match block:

@@ -27,7 +27,9 @@ def write(transcript: Transcript) -> bytes:
 
 def written(messages: Sequence[TranscriptMessage], names: Mapping[str, str], model: str) -> list[dict[str, Any]]:
     """Messages as pi has them in a conversation; `names` are those of the tools that were called, by the calls' ids."""
-    return [entry["message"] for message in messages for entry in _said(message, names, model, 0) if "message" in entry]
+    return [
+        entry["message"] for message in messages for entry in _entry(message, names, model, 0) if "message" in entry
+    ]
 
 
 def _numbered(n: int, entry: dict[str, Any], began: str) -> dict[str, Any]:
@@ -37,7 +39,7 @@ def _numbered(n: int, entry: dict[str, Any], began: str) -> dict[str, Any]:
 
 def _entries(transcript: Transcript) -> Iterator[dict[str, Any]]:
     """What each line says, without its place; a compaction names the first entry that it kept."""
-    told = [*_told(transcript)]
+    told = [*_head_entries(transcript)]
     yield from told
     starts: list[int] = []  # the entry with which each message begins
     names: dict[str, str] = {}
@@ -49,12 +51,12 @@ def _entries(transcript: Transcript) -> Iterator[dict[str, Any]]:
         for message in stretch.messages:
             starts.append(n)
             names |= {string(b.get("id")): string(b.get("name")) for b in objects(message.get("content"))}
-            for entry in _said(message, names, transcript.model, at):
+            for entry in _entry(message, names, transcript.model, at):
                 yield entry
                 n += 1
 
 
-def _told(transcript: Transcript) -> Iterator[dict[str, Any]]:
+def _head_entries(transcript: Transcript) -> Iterator[dict[str, Any]]:
     if transcript.title:
         yield {"type": "session_info", "name": transcript.title}
     if transcript.model:
@@ -71,7 +73,7 @@ def _compaction(why: TranscriptCompaction, starts: list[int], n: int) -> dict[st
     return entry | ({"details": {"trigger": why.trigger}} if why.trigger else {})
 
 
-def _said(message: TranscriptMessage, names: Mapping[str, str], model: str, at: int) -> Iterator[dict[str, Any]]:
+def _entry(message: TranscriptMessage, names: Mapping[str, str], model: str, at: int) -> Iterator[dict[str, Any]]:
     content, role = message.get("content"), message.get("role")
     if role == "assistant":
         parts = [{"type": "text", "text": content}] if isinstance(content, str) else _parts(content)

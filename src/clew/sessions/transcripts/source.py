@@ -57,14 +57,14 @@ def parse(data: bytes, name: str = "", progress: Progress | None = None) -> Sour
     source = Source(name, [])
     if not data.strip(BLANK):
         raise BadRequest(f"{name or 'the file'}: empty; expected a session: JSON, or one JSON object per line")
-    whole = _whole(data, source)
+    whole = _one_document(data, source)
     source.records = [Record(1, v) for v in whole] if whole is not None else list(_lines(data, source, progress))
     if progress is not None:
         progress(len(data), len(data))
     return source
 
 
-def _whole(data: bytes, source: Source) -> list[Mapping[str, Any]] | None:
+def _one_document(data: bytes, source: Source) -> list[Mapping[str, Any]] | None:
     """What a file in one piece holds; None where its lines stand for themselves."""
     start = data.lstrip(BLANK)
     head, _, rest = start.partition(b"\n")
