@@ -12,7 +12,6 @@ from textual.pilot import Pilot
 
 from clew.chat import Chat, ChatBackend
 from clew.chat.demo import demonstration
-from clew.chat.permitting import Permitting
 from clew.store import open_store
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
@@ -59,7 +58,7 @@ async def _walk(chat: Chat, pilot: Pilot[None], folder: Path, size: str, wanted:
     await say("And the day before?")
     await until(lambda: not chat.busy)
     await say("How often?")
-    await until(lambda: isinstance(chat.screen, Permitting))
+    await until(lambda: bool(chat.questions.children))
     draw("permission")
     await pilot.press("y")
     await until(lambda: not chat.busy)

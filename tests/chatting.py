@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 
 from clew.chat import Chat, ChatBackend
+from clew.chat.permitting import Permitting
 from clew.config import Places
 from clew.store.protocol import Store
 from clew.testing.provider import Answer, StrictProvider
@@ -48,8 +49,21 @@ class Hand:
         await self.until(lambda: isinstance(self.chat.screen, screen) and self.chat.screen.is_mounted)
 
     async def hears(self, words: str) -> None:
-        """Wait until something is said, in the conversation or above it."""
-        await self.until(lambda: words in self.shown or words in self.toasts)
+        """Wait until something is said in the conversation."""
+        await self.until(lambda: words in self.shown)
+
+    async def page(self, title: str) -> str:
+        """Wait until a text with this title stands in the conversation; the newest such text."""
+        await self.until(lambda: bool(self.pages(title)))
+        return self.pages(title)[-1]
+
+    def pages(self, title: str = "") -> list[str]:
+        return [e.text for e in self.chat.transcript.entries if e.kind == "page" and e.text.startswith(title)]
+
+    async def asked(self) -> Permitting:
+        """Wait until something is asked above the prompt, and has the keys."""
+        await self.until(lambda: any(one.has_focus_within for one in self.chat.questions.query(Permitting)))
+        return self.chat.questions.query(Permitting).last()
 
     @property
     def screen(self) -> list[str]:
@@ -61,8 +75,10 @@ class Hand:
         return "\n".join(entry.visible for entry in self.chat.transcript.entries)
 
     @property
-    def toasts(self) -> str:
-        return "\n".join(f"{n.title}: {n.message}" for n in self.chat._notifications)
+    def problem(self) -> str:
+        """Why the last command could not be done."""
+        told = [entry.text for entry in self.chat.transcript.entries if entry.kind == "problem"]
+        return told[-1].partition(": ")[2] if told else ""
 
 
 def places(folder: Path, model: str = "") -> Places:
@@ -79,11 +95,10 @@ async def chatting(
     size: tuple[int, int] = SIZE,
     model: str = "",
     light: bool = False,
-    toasts: bool = False,
 ) -> AsyncIterator[Hand]:
     backend = ChatBackend(places(folder, model or (f"{url}/v1#gpt-4o" if url else "")), store, session=session)
     chat = Chat(backend, light)
-    async with chat.run_test(size=size, notifications=toasts) as pilot:
+    async with chat.run_test(size=size) as pilot:
         await pilot.pause()
         yield Hand(chat, pilot)
     await backend.close()

@@ -16,8 +16,6 @@ from chatting import chatting, report, sent
 from clew.chat.choosing import Choosing
 from clew.chat.commands import COMMANDS
 from clew.chat.entries import ScreenEntry
-from clew.chat.permitting import Permitting
-from clew.chat.reading import ReadingScreen
 from clew.chat.transcript import TranscriptView
 from clew.chat.wrapping import Wrapped
 from clew.errors import install_line
@@ -37,14 +35,15 @@ async def test_a_tool_wants_permission_and_is_granted_or_refused_it(store: Store
     with StrictProvider(script) as provider:
         async with chatting(store, tmp_path, provider.url) as hand:
             await hand.enter("Write it.")
-            await hand.sees(Permitting)
-            assert "+[bold]hello[/]" in hand.chat.screen.query_one(TranscriptView).entries[0].visible
+            asked = await hand.asked()
+            assert asked.sentence == "Write new.txt?"
+            assert "+[bold]hello[/]" in asked.preview
             await hand.press("n")
             await hand.hears("A pity.")
             assert "the user said no" in hand.shown
             assert not (tmp_path / "new.txt").exists()
             await hand.enter("Please.")
-            await hand.sees(Permitting)
+            await hand.asked()
             await hand.press("a")
             await hand.hears("Done.")
             assert (tmp_path / "new.txt").read_text() == "[bold]hello[/]\n"
@@ -74,7 +73,7 @@ async def test_every_format_asks_calls_answers_and_compacts(
             await hand.say("Report.")
             await hand.say("Another.")
             await hand.enter("Write it.")
-            await hand.sees(Permitting)
+            await hand.asked()
             await hand.press("y")
             await hand.hears("Done.")
             await hand.until(lambda: not hand.chat.busy)
@@ -98,11 +97,51 @@ async def test_esc_cancels_and_gives_back_what_was_waiting(store: Store, tmp_pat
             assert len(provider.heard) == 1
             await hand.press("escape")
             await hand.until(lambda: not hand.chat.busy)
-            assert "Cancelled." in hand.shown
+            assert "Stopped." in hand.shown
             assert hand.chat.prompt.text == "And then?"
             await hand.press("enter")
             await hand.hears("Hello.")
             assert "word word" in sent(provider)
+
+
+async def test_what_somebody_reads_stays_where_it_is_while_an_answer_streams(store: Store, tmp_path: Path) -> None:
+    script = [report(1), Answer("word " * 4_000, pause=0.02), Answer("Last.")]
+    with StrictProvider(script) as provider:
+        async with chatting(store, tmp_path, provider.url) as hand:
+            await hand.say("Report.")
+            await hand.enter("Tell me all.")
+            await hand.hears("word word")
+            talk = hand.chat.transcript
+            await hand.press("pageup")
+            at, lines = talk.scroll_y, [line[:78] for line in hand.screen[:10]]  # beside the scroll bar
+            said = len(hand.shown)
+            await hand.until(lambda: len(hand.shown) > said + 2_000)
+            assert (talk.scroll_y, [line[:78] for line in hand.screen[:10]]) == (at, lines)
+            await hand.until(lambda: "more below" in "\n".join(hand.screen))
+            while not talk.is_vertical_scroll_end:
+                await hand.press("pagedown")
+            assert talk.follows
+            await hand.press("escape")
+            await hand.until(lambda: not hand.chat.busy)
+            assert talk.is_vertical_scroll_end
+
+
+async def test_ctrl_c_stops_an_answer_clears_the_prompt_and_quits(store: Store, tmp_path: Path) -> None:
+    with StrictProvider([Answer("word " * 4_000, pause=0.02)]) as provider:
+        async with chatting(store, tmp_path, provider.url) as hand:
+            await hand.enter("Tell me all.")
+            await hand.hears("word word")
+            await hand.press("ctrl+c")
+            await hand.until(lambda: not hand.chat.busy)
+            assert "stopped · Ctrl+C again to quit" in "\n".join(hand.screen)
+            await hand.press(*"half")
+            await hand.press("ctrl+c")
+            assert "cleared, Up brings it back · Ctrl+C again to quit" in "\n".join(hand.screen)
+            assert not hand.chat.prompt.text
+            await hand.press("up", "ctrl+c", "x")  # another key: nobody wants to leave
+            assert hand.chat.is_running
+            await hand.press("ctrl+c", "ctrl+c")
+            await hand.until(lambda: not hand.chat.is_running)
 
 
 async def test_what_is_typed_while_a_turn_runs_waits_for_its_end(store: Store, tmp_path: Path) -> None:
@@ -121,12 +160,12 @@ async def test_the_method_is_refused_while_busy_then_saved_obeyed_and_remembered
         async with chatting(store, tmp_path, provider.url) as hand:
             await hand.enter("Count.")
             await hand.hears("One.")
-            await hand.press("f2")
+            await hand.enter("/method")
             await hand.hears("a turn is running: switch the compaction method after it ends")
             assert "context_status" not in sent(provider)
             await hand.press("escape")
             await hand.until(lambda: not hand.chat.busy)
-            await hand.press("f2")
+            await hand.enter("/method")
             await hand.sees(Choosing)
             options = hand.chat.screen.query_one(OptionList)
             rows = [str(options.get_option_at_index(n).prompt) for n in range(options.option_count)]
@@ -151,21 +190,18 @@ async def test_compact_with_a_focus_expand_in_place_and_undo(store: Store, tmp_p
             for n in range(4):
                 await hand.say(f"Report {n}, please.")
             before = (await hand.chat.backend.agent.view()).nodes
-            await hand.press("f3")
-            await hand.until(lambda: bool(hand.chat.screen.query(Input)))
-            await hand.press(*"file2", "enter")
+            await hand.enter("/compact file2")
             await hand.hears("Compacted: ")
-            assert "recallable" in hand.toasts
+            assert "recallable" in hand.shown
             stand_in = next(e for e in hand.chat.transcript.entries if e.kind == "stand-in")
             assert "file1_7.py has value 107" not in stand_in.visible
-            await hand.press("f7")
-            await hand.sees(Choosing)
-            await hand.press(*stand_in.id, "enter")
+            assert "became a summary" in stand_in.visible
+            await hand.enter(f"/show {stand_in.id}")
             await hand.until(lambda: stand_in.open)
             assert "file0_7.py has value 7." in stand_in.visible
             await hand.say("Is that so?")
             assert hand.shown.count("Compacted: ") == 1  # told once
-            await hand.press("f9")
+            await hand.enter("/undo")
             await hand.hears("Compaction undone")
             assert (await hand.chat.backend.agent.view()).nodes[: len(before)] == before
             await hand.say("And now?")
@@ -176,7 +212,7 @@ async def test_a_session_begins_with_an_edited_summary(store: Store, tmp_path: P
     with StrictProvider([report(1), Answer("Understood.")]) as provider:
         async with chatting(store, tmp_path, provider.url) as hand:
             await hand.say("Report, please. Never touch the config.")
-            await hand.press("f4")
+            await hand.enter("/handoff")
             await hand.until(lambda: bool(hand.chat.screen.query(TextArea)) and len(hand.chat.screen_stack) == 2)
             text = hand.chat.screen.query_one(TextArea)
             assert "Report, please" in text.text
@@ -191,8 +227,7 @@ async def test_a_session_begins_with_an_edited_summary(store: Store, tmp_path: P
             line = await hand.chat.backend.sessions.lineage("work")
             assert [s.cause for s in line] == ["start", "handoff"]
             await hand.enter("/lost")
-            await hand.sees(ReadingScreen)
-            assert "facts behind stand-ins" in hand.chat.screen.query_one(TranscriptView).entries[0].visible
+            assert "facts behind stand-ins" in await hand.page("What was lost")
 
 
 async def test_hostile_text_is_text_and_the_layout_stays_whole(store: Store, tmp_path: Path) -> None:
@@ -243,15 +278,11 @@ def test_text_that_grows_has_the_lines_that_it_has_at_once(words: list[str], wid
 
 async def test_a_first_run_explains_itself_on_one_screen(store: Store, tmp_path: Path) -> None:
     async with chatting(store, tmp_path) as hand:
-        await hand.sees(ReadingScreen)
-        page = hand.chat.screen.query_one(TranscriptView)
-        told = " ".join(page.entries[0].visible.split())
-        assert "No model is set. Type /model and one of these" in told
-        assert page.max_scroll_y == 0
-        await hand.press("escape")
+        assert "No model is set. Three things to try: /model NAME" in " ".join(hand.shown.split())
+        assert hand.chat.transcript.max_scroll_y == 0
         assert hand.chat.focused is hand.chat.prompt
         await hand.say("Hello?")
-        assert "no model is set: clew config set agent.model NAME; or choose a model with /model" in hand.shown
+        assert "no model is set: `clew config set agent.model NAME`; or choose a model with /model" in hand.shown
 
 
 async def test_another_process_goes_on_where_one_was(store: Store, tmp_path: Path) -> None:
@@ -259,7 +290,7 @@ async def test_another_process_goes_on_where_one_was(store: Store, tmp_path: Pat
         async with chatting(store, tmp_path, provider.url) as hand:
             await hand.say("Report.")
         async with chatting(store, tmp_path, provider.url, "other") as hand:
-            assert hand.shown == ""
+            assert "Three things to try" in hand.shown
             await hand.enter("/resume work")
             await hand.hears("file1_7.py has value 107.")
             await hand.enter("/compact reports")  # before anything is sent
@@ -296,30 +327,22 @@ async def test_pins_instructions_summaries_and_models(store: Store, tmp_path: Pa
             await hand.hears("there is no /nonsense")
 
 
-async def test_every_command_is_in_the_palette_with_a_way_of_its_own(store: Store, tmp_path: Path) -> None:
+async def test_every_command_is_offered_after_a_slash(store: Store, tmp_path: Path) -> None:
     assert len({c.slash for c in COMMANDS}) == len(COMMANDS)
-    keys = [c.key for c in COMMANDS if c.key]
-    assert len(set(keys)) == len(keys)
     with StrictProvider([report(1)]) as provider:
         async with chatting(store, tmp_path, provider.url, size=(140, 45)) as hand:
             await hand.say("Report.")
-            await hand.press("ctrl+p")
-            await hand.sees(Choosing)
-            assert hand.chat.screen.query_one(OptionList).option_count == len(COMMANDS)
+            await hand.press("slash")
+            assert hand.chat.prompt.offers.option_count == len(COMMANDS)
             await hand.press(*"lineage", "enter")
             await hand.until(lambda: "Lineage of work" in str(hand.chat.screen.query(".title").first().render()))
             await hand.press("escape")
             await hand.enter("/window")
-            await hand.sees(ReadingScreen)
-            assert "reserve" in hand.chat.screen.query_one(TranscriptView).entries[0].visible
-            await hand.press("escape")
-            await hand.press("escape")
+            assert "reserve" in await hand.page("The window")
             await hand.enter("/search file1_7.py")
             await hand.sees(Choosing)
             await hand.press("enter")
-            await hand.sees(ReadingScreen)
-            assert "file1_7.py has value 107." in hand.chat.screen.query_one(TranscriptView).entries[0].visible
-            await hand.press("escape")
+            assert "file1_7.py has value 107." in await hand.page("What ")
             hand.chat.transcript.post_message(TranscriptView.Opened(ScreenEntry("stand-in", "gone", id="0123456789")))
             await hand.hears("What did that stand for?: ")
             await hand.enter("/theme")
@@ -361,7 +384,7 @@ def test_the_meter_says_in_words_what_the_bar_shows() -> None:
 def test_without_textual_it_says_what_to_install(args: tuple[Any, ...]) -> None:
     code = "import sys; sys.modules['textual'] = None; import clew.cli; clew.cli.main()"
     done = subprocess.run([sys.executable, "-c", code, *args], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (1, f"clew: clew chat needs Textual: {install_line('chat')}\n")
+    assert (done.returncode, done.stderr) == (1, f"clew: `clew chat` needs Textual: {install_line('chat')}\n")
 
 
 async def test_what_is_told_while_the_screen_is_taken_down_is_no_error(store: Store, tmp_path: Path) -> None:
@@ -412,5 +435,5 @@ def test_without_a_terminal_it_says_so_and_ends(terminal: str) -> None:
     os.close(ours)
     os.close(theirs)
     assert (done.returncode, done.stdout or b"") == (2, b"")
-    assert done.stderr.decode().startswith("clew: clew chat needs a terminal for input and output")
+    assert done.stderr.decode().startswith("clew: `clew chat` needs a terminal for input and output")
     assert (done.stderr.count(b"\n"), b"\x1b" in done.stderr) == (1, False)

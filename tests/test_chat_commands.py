@@ -1,5 +1,6 @@
 """Commands in `clew chat`: those of the user, those that are allowed for good, and what they write while they run."""
 
+import asyncio
 import json
 import math
 from pathlib import Path
@@ -39,7 +40,7 @@ async def test_what_a_command_writes_is_seen_while_it_runs(store: Store, tmp_pat
     with StrictProvider(script) as provider:
         async with chatting(store, tmp_path, provider.url) as hand:
             await hand.enter("Run it.")
-            await hand.sees(Permitting)
+            await hand.asked()
             await hand.press("y")
             await hand.hears("\nfirst")
             assert hand.chat.busy
@@ -58,14 +59,14 @@ async def test_a_command_is_allowed_for_good_in_its_folder(store: Store, tmp_pat
     with StrictProvider(script) as provider:
         async with chatting(store, tmp_path, provider.url) as hand:
             await hand.enter("Run it.")
-            await hand.sees(Permitting)
-            await hand.press("t")
+            await hand.asked()
+            await hand.press("a")
             await hand.hears("Allowed from now on in")
             await hand.until(lambda: not hand.chat.busy)
         async with chatting(store, tmp_path, provider.url) as hand:  # another process
             await hand.say("Again.")
             await hand.enter("Another.")
-            await hand.sees(Permitting)
+            await hand.asked()
             await hand.press("n")
             await hand.until(lambda: not hand.chat.busy)
     assert json.loads(file.read_text()) == {str(tmp_path): [["echo one", "command"]]}
@@ -81,7 +82,7 @@ async def test_a_blank_that_no_shell_knows_is_part_of_a_name(store: Store, tmp_p
     with StrictProvider(script) as provider:
         async with chatting(store, tmp_path, provider.url) as hand:
             await hand.enter("Run it.")
-            await hand.sees(Permitting)
+            await hand.asked()
             await hand.press("n")
             await hand.hears("Done.")
 
@@ -93,8 +94,8 @@ async def test_a_rule_that_cannot_be_kept_ends_no_turn(store: Store, tmp_path: P
     with StrictProvider(script) as provider:
         async with chatting(store, tmp_path, provider.url) as hand:
             await hand.enter("Run it.")
-            await hand.sees(Permitting)
-            await hand.press("t")
+            await hand.asked()
+            await hand.press("a")
             await hand.hears("Done.")
             assert "Allowed this once, because the rule could not be kept" in hand.shown
 
@@ -113,15 +114,15 @@ def test_rules_hold_for_one_folder_and_a_file_that_can_be_read(tmp_path: Path) -
         assert not here.all()
 
 
-async def test_what_is_typed_into_a_dialog_that_just_came_allows_nothing(store: Store, tmp_path: Path) -> None:
+async def test_what_is_typed_when_a_question_just_came_allows_nothing(store: Store, tmp_path: Path) -> None:
     async with chatting(store, tmp_path, "http://127.0.0.1:9") as hand:
-        asked = Permitting("run", "touch made", is_command=True, typing=True)
-        said: list[Permit | None] = []
-        hand.chat.push_screen(asked, said.append)
-        await hand.sees(Permitting)
-        asked._since = math.inf  # it came this moment
-        await hand.press(*"ayt")
-        assert not said
-        asked._since = 0  # long ago
+        question = Permitting("Run `touch made`?", "", command_in="~", typing=True)
+        waits = asyncio.create_task(hand.chat.put(question))
+        await hand.asked()
+        question._since = math.inf  # it came this moment
+        await hand.press(*"ayA")
+        assert not question.answer.done()
+        question._since = 0  # long ago
         await hand.press("y")
-        assert said == [Permit(True)]
+        assert await waits == Permit(True)
+        await hand.until(lambda: hand.chat.prompt.has_focus and not hand.chat.questions.children)

@@ -11,7 +11,6 @@ import pytest
 from chatting import SIZE, Hand
 from clew.chat import Chat, ChatBackend
 from clew.chat.demo import DEMO_WINDOW, demonstration
-from clew.chat.permitting import Permitting
 from clew.store import open_store
 
 
@@ -27,12 +26,12 @@ async def test_a_demonstration_fills_the_window_compacts_undoes_and_leaves_nothi
             assert f"{DEMO_WINDOW:,} tokens" in hand.shown
             await hand.say("What failed?")
             await hand.hears("Compacted: ")
-            assert "F7" in hand.shown
-            await hand.press("f9")
+            assert "/show" in hand.shown
+            await hand.enter("/undo")
             await hand.hears("Compaction undone: ")
             await hand.say("And before?")
             await hand.enter("Count them.")
-            await hand.sees(Permitting)
+            await hand.asked()
             await hand.press("y")
             await hand.hears("These are worth a try")
             await hand.until(lambda: not hand.chat.busy)

@@ -10,7 +10,6 @@ from rich.cells import cell_len
 
 from amounts import combined
 from chatting import Hand, chatting, report
-from clew.chat.permitting import Permitting
 from clew.store.protocol import Store
 from clew.testing.provider import Answer, Call, StrictProvider
 
@@ -28,7 +27,6 @@ class Album:
     async def take(self, name: str, title: str, keys: str = "Esc ") -> None:
         """Wait for a screen, and see that it is whole."""
         await self.hand.until(lambda: title in "\n".join(self.hand.screen))
-        self.hand.chat.clear_notifications()
         await self.hand.pilot.pause()
         lines, size = self.hand.screen, self.hand.chat.size
         text = "\n".join(lines)
@@ -57,7 +55,7 @@ async def test_every_screen_is_whole(store: Store, tmp_path: Path, size: tuple[i
     write = Call("write_file", {"path": "new.txt", "content": "hello 👩‍👩‍👧 שלום\n"})
     first = Answer("# What I found\n\n- **one** thing\n\n```python\nx = 1  # 👍🏽\n```\n" + report(1).text)
     async with chatting(store, tmp_path, session="first", size=size, light=light) as hand:
-        await Album(hand, suffix).visit("welcome", hand.pilot.pause, "Welcome")
+        await Album(hand, suffix).take("welcome", "No model is set", "/model")
     with StrictProvider([first, report(2), Answer("I write.", (write,)), Answer("Done.")]) as provider:
         async with chatting(store, tmp_path, provider.url, size=size, light=light) as hand:
             await walk(hand, Album(hand, suffix))
@@ -66,36 +64,31 @@ async def test_every_screen_is_whole(store: Store, tmp_path: Path, size: tuple[i
 async def walk(hand: Hand, album: Album) -> None:
     """Through all screens that a conversation has."""
 
-    def keyed(key: str) -> Callable[[], Awaitable[None]]:
-        return lambda: hand.press(key)
-
     def typed(text: str) -> Callable[[], Awaitable[None]]:
         return lambda: hand.enter(text)
 
     await hand.say("What is in the reports?")
-    await album.take("chat", "159.", "^P commands")  # the end of the answer
+    await album.take("chat", "159.", "/ commands")  # the end of the answer
     await hand.say("Another one.")
-    await album.visit("palette", keyed("ctrl+p"), "Commands")
-    await album.visit("method", keyed("f2"), "Select Compaction Method")
-    await album.visit("compact", keyed("f3"), "Compact now")
-    await album.visit("draft", keyed("f4"), "New session with this summary", "Ctrl+S takes it")
+    await album.visit("method", typed("/method"), "Select Compaction Method")
+    await album.visit("help", typed("/help"), "Keys", "/ commands")
+    await album.visit("draft", typed("/handoff"), "New session with this summary", "Ctrl+S takes it")
     await album.visit("pins", typed("/pin"), "Pin or unpin")
     await album.visit("instructions", typed("/instructions"), "Instructions for new sessions")
     await album.visit("sessions", typed("/sessions"), "Sessions: Enter resumes")
     await album.visit("model", typed("/model"), "Model")
     await album.visit("search", typed("/search file1_7.py"), "about file1_7.py")
     await hand.enter("Write it.")
-    await hand.sees(Permitting)
-    await album.take("permission", "May write_file do this?", "y yes · n no")
+    await hand.asked()
+    await album.take("permission", "Write new.txt?", "y yes")
     await hand.press("y")
     await hand.hears("Done.")
     await hand.until(lambda: not hand.chat.busy)
-    await album.visit("preview", typed("/preview file1_7.py"), "If it were compacted now")
+    await album.visit("preview", typed("/preview file1_7.py"), "If it were compacted now", "/ commands")
     await hand.enter("/compact file1_7.py")
     await hand.hears("Compacted: ")
-    await album.visit("lineage", keyed("f6"), "Lineage of work")
-    await album.visit("lost", keyed("f8"), "What was lost in")
-    await album.visit("window", keyed("f5"), "The window")
-    await hand.press("f7")
-    await hand.press("enter")
-    await album.take("expanded", "word for word", "^P commands")
+    await album.visit("lineage", typed("/lineage"), "Lineage of work")
+    await album.visit("lost", typed("/lost"), "What was lost in", "/ commands")
+    await album.visit("window", typed("/window"), "The window", "/ commands")
+    await hand.press("ctrl+o")
+    await album.take("expanded", "word for word", "/ commands")

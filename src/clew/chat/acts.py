@@ -3,16 +3,16 @@
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from importlib.resources import files
 from io import StringIO
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from clew.agent.tools import shown
-from clew.chat import reading, welcome
+from clew.chat import welcome
 from clew.chat.choosing import ChoiceRow, Choosing
 from clew.chat.entries import bounded, brief
-from clew.chat.reading import ReadingScreen
 from clew.chat.writing import Field, Filling, Writing
 from clew.core.items import SHORT
 from clew.errors import NotFound
@@ -44,12 +44,7 @@ async def method(chat: "Chat", typed: str) -> None:
 
 async def compact(chat: "Chat", typed: str) -> None:
     """Compact now, with what is cared for above all."""
-    chat.backend.controller.check_idle()
-    field = Field("What matters most? Nothing: all alike.", typed, "such as: the failing test")
-    given = [typed] if typed else await chat.ask(Filling("Compact now", [field]))
-    if given is None:
-        return
-    if (await (await chat.backend.idle()).compact(given[0])).changed:
+    if (await (await chat.backend.idle()).compact(typed)).changed:
         await chat.hearing.tell_compaction()
         chat.transcript.follow()
     else:
@@ -79,7 +74,8 @@ async def save_summary(chat: "Chat", typed: str) -> None:
 async def undo(chat: "Chat", typed: str) -> None:
     """Take back the newest compaction."""
     done = await (await chat.backend.idle()).undo()
-    chat.say(f"Compaction undone: {done.before:,} → {done.after:,} tokens of {done.limit:,}.")
+    sizes = f"{done.before:,} → {done.after:,} tokens of {done.limit:,}"
+    chat.say(f"Compaction undone: {sizes}. The model sees again what it replaced.")
 
 
 async def lineage(chat: "Chat", typed: str) -> None:
@@ -109,7 +105,7 @@ async def lost(chat: "Chat", typed: str) -> None:
     """Show what a compaction took out of view, and what became of every fact."""
     found = await chat.backend.lost(typed)
     title = f"What was lost in {numbered(found.session)}"
-    await _shown(chat, title, lambda console: diffs.diff(console, found, full=True))
+    _show(chat, title, lambda console: diffs.diff(console, found, full=True))
 
 
 async def preview(chat: "Chat", typed: str) -> None:
@@ -117,25 +113,23 @@ async def preview(chat: "Chat", typed: str) -> None:
     found = await (await chat.backend.conversation()).preview(typed)
     named = chat.backend.config.summary.model
     model = {"none": "", "own": chat.backend.agent.speaker.name}.get(named, named)
-    await _shown(chat, "If it were compacted now", lambda console: diffs.preview(console, found, False, model))
+    _show(chat, "If it were compacted now", lambda console: diffs.preview(console, found, False, model))
 
 
-async def _shown(chat: "Chat", title: str, draw: Callable[[Console], None]) -> None:
+def _show(chat: "Chat", title: str, draw: Callable[[Console], None]) -> None:
     out = StringIO()
-    draw(Console(file=out, width=reading.width(chat.size), no_color=True, highlight=False, legacy_windows=False))
-    await chat.ask(ReadingScreen(title, out.getvalue()))
+    width = chat.transcript.columns
+    draw(Console(file=out, width=width, no_color=True, highlight=False, legacy_windows=False))
+    chat.show_page(title, out.getvalue())
 
 
-async def expand(chat: "Chat", typed: str) -> None:
+async def show(chat: "Chat", typed: str) -> None:
     """Open what an entry stands for, where it stands; or close it again."""
-    entries = [entry for entry in chat.transcript.entries if entry.opens]
-    rows = [
-        ChoiceRow(str(n), brief(entry.text, 160), entry.kind, entry.open)
-        for n, entry in reversed([*enumerate(entries)])
-    ]  # fmt: skip
-    picked = await chat.ask(
-        Choosing("What did that stand for?", rows, typed, "nothing here stands for anything else yet")
-    )
+    entries = [entry for entry in reversed(chat.transcript.entries) if entry.opens]
+    rows = [ChoiceRow(str(n), brief(entry.text, 160), entry.kind, entry.open) for n, entry in enumerate(entries)]
+    fitting = [row.id for row in rows if typed and row.fits(typed)]
+    title, empty = "Open which of these?", "nothing here stands for anything else yet"
+    picked = fitting[0] if len(fitting) == 1 else await chat.ask(Choosing(title, rows, typed, empty))
     if picked is not None:
         await chat.toggle(entries[int(picked)])
 
@@ -154,7 +148,7 @@ async def search(chat: "Chat", typed: str) -> None:
     title = f"{count(len(hits), 'place')} about {brief(given[0], 40)}: Enter shows all of it"
     if picked := await chat.ask(Choosing(title, rows, empty="nothing was said about that")):
         whole = "\n\n".join(node.item.text for node in await one.recall(picked))
-        await chat.ask(ReadingScreen(f"What {picked[:SHORT]} says", bounded(whole)))
+        chat.show_page(f"What {picked[:SHORT]} says", bounded(whole))
 
 
 async def pin(chat: "Chat", typed: str) -> None:
@@ -188,7 +182,7 @@ async def chapters(chat: "Chat", typed: str) -> None:
     title = "Who wrote the chapters: Enter shows one, with question and answer"
     if picked := await chat.ask(Choosing(title, rows, typed, "there are no chapters yet: nothing was compacted")):
         [told, *_] = await one.chapters(picked)
-        await _shown(chat, f"Chapter {told.id}", lambda console: screen.told(console, told))
+        _show(chat, f"Chapter {told.id}", lambda console: screen.show_chapter(console, told))
 
 
 def _chapter(told: ToldChapter, aside: str) -> ChoiceRow:
@@ -268,11 +262,9 @@ async def window(chat: "Chat", typed: str) -> None:
     free = f"{'free':<18}{max(0, found.limit - found.sent):>9,} tokens"
     kept = f"{'reserve':<18}{found.reserve:>9,} tokens, kept for the answer"
     made = view.stand_ins()
-    room = reading.width(chat.size) - 14
+    room = chat.transcript.columns - 14
     lines = [f"{'▣' if n.id in made else ' '} {label(n.item):<10}{brief(n.item.text, room)}" for n in view.nodes]
-    await chat.ask(
-        ReadingScreen("The window", "\n".join([chat.meter.words, chat.meter.kinds, "", *kinds, free, kept, "", *lines]))
-    )
+    chat.show_page("The window", "\n".join([chat.meter.words, chat.meter.kinds, "", *kinds, free, kept, "", *lines]))
 
 
 async def copy(chat: "Chat", typed: str) -> None:
@@ -282,7 +274,7 @@ async def copy(chat: "Chat", typed: str) -> None:
         raise NotFound("there is no answer to copy yet")
     chat.copy_to_clipboard(shown(text))
     told = "copied, if your terminal allows programs to set the clipboard (OSC 52)"
-    chat.notify(f"{count(len(text), 'character')} {told}", title="Copy the last answer", markup=False)
+    chat.say(f"{count(len(text), 'character')} {told}")
 
 
 async def allowed(chat: "Chat", typed: str) -> None:
@@ -301,7 +293,12 @@ async def theme(chat: "Chat", typed: str) -> None:
     """Change between dark and light, for good."""
     name = typed if typed in ("dark", "light") else "light" if chat.current_theme.dark else "dark"
     chat.theme = f"textual-{name}"
-    chat.notify(f"{name}, {await chat.backend.set('agent.theme', name)}", markup=False)
+    chat.say(f"{name}, {await chat.backend.set('agent.theme', name)}")
+
+
+async def keys(chat: "Chat", typed: str) -> None:
+    """Say what the keys do."""
+    chat.show_page("Keys", files("clew.chat").joinpath("help.md").read_text(encoding="utf-8"))
 
 
 async def leave(chat: "Chat", typed: str) -> None:

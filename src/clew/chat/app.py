@@ -10,9 +10,10 @@ from typing import Any, ClassVar, TypeVar
 from textual import on, work
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Vertical
 from textual.content import Content
 from textual.driver import Driver
-from textual.events import Key
+from textual.events import Event, Key
 from textual.screen import Screen
 from textual.widgets import Static
 from textual.worker import Worker
@@ -20,15 +21,13 @@ from textual.worker import Worker
 from clew.agent.tools import Permission, Tool
 from clew.chat import keys, welcome
 from clew.chat.backend import ChatBackend
-from clew.chat.choosing import ChoiceRow, Choosing
-from clew.chat.commands import BY_SLASH, COMMANDS, HELP, OFFERED_COMMANDS, Command
-from clew.chat.entries import ScreenEntry, history, opened, plain
+from clew.chat.commands import BY_SLASH, OFFERED_COMMANDS, Command
+from clew.chat.entries import EntryKind, ScreenEntry, history, opened, plain
 from clew.chat.guides import shown_guides
-from clew.chat.hearing import TOAST, Hearing
+from clew.chat.hearing import Hearing
 from clew.chat.meter import WindowMeter
-from clew.chat.permitting import permitted
+from clew.chat.permitting import Permit, Permitting, permitted
 from clew.chat.prompt import PromptBox
-from clew.chat.reading import ReadingScreen
 from clew.chat.transcript import TranscriptView
 from clew.errors import ClewError
 
@@ -45,11 +44,9 @@ class Chat(App[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (60, "-wide")]  # noqa: RUF012  # as Textual has it
     VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-middle"), (30, "-high")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+p", "palette", "Commands", priority=True),
-        Binding("f1", "help", "Help", priority=True),
+        Binding("ctrl+o", "open_newest", "Open the newest"),
         Binding("escape", "cancel", "Cancel"),
-        Binding("ctrl+c", "interrupt", "Cancel"),
-        *(Binding(c.key, f"command({c.slash!r})", c.title, priority=True) for c in COMMANDS if c.key),
+        Binding("ctrl+c", "interrupt", "Stop, then quit"),
     ]
 
     def __init__(self, backend: ChatBackend, light: bool = False) -> None:
@@ -62,8 +59,7 @@ class Chat(App[None]):
         self._since = 0.0
         self._waiting: deque[str] = deque()
         self._always: set[tuple[str, Permission]] = set()
-        self._prepared = asyncio.Event()
-        self._unsaid: list[Callable[[], None]] = []  # toasts that wait for a dialog to be closed
+        self._hint = ""  # what another Ctrl+C would do
 
     def get_driver_class(self) -> type[Driver]:
         return keys.driver(super().get_driver_class())
@@ -73,8 +69,9 @@ class Chat(App[None]):
         self.transcript = TranscriptView(id="talk", grows=True)
         self.meter = WindowMeter(id="meter")
         self.prompt = PromptBox(OFFERED_COMMANDS, self.backend.files, id="prompt")
+        self.questions = Vertical(id="questions")
         self._status = Static(id="status", markup=False)
-        yield from (self.transcript, self.meter, self.prompt.offers, self.prompt, self._status)
+        yield from (self.transcript, self.meter, self.questions, self.prompt.offers, self.prompt, self._status)
 
     @property
     def busy(self) -> bool:
@@ -85,15 +82,6 @@ class Chat(App[None]):
         self.set_interval(TICK, self._tick)
         await self.resume(None)
         self.run_worker(self._try("What was said before", self._remember))
-        self.run_worker(self._prepare())
-
-    async def _prepare(self) -> None:
-        """What comes before the first turn: a word of welcome."""
-        try:
-            if not self.backend.model:
-                await self.ask(ReadingScreen("Welcome", welcome.text(self.backend, self.backend.places.env)))
-        finally:
-            self._prepared.set()
 
     async def _remember(self) -> None:
         self.prompt.remember(await self.backend.asked())
@@ -101,7 +89,8 @@ class Chat(App[None]):
     async def resume(self, session: str | None) -> None:
         """Go on with a conversation, begin one where it has no name, or show the one that is there."""
         view = await (self.backend.start() if session is None else self.backend.open(session))
-        self.transcript.show(history(view) if view else [])
+        greeting = ScreenEntry("page", welcome.text(self.backend, self.backend.places.env))
+        self.transcript.show(history(view) if view else [greeting])
         if self.backend.guides:
             self.say(shown_guides(self.backend.guides))
         await self.hearing.resume(view is not None)
@@ -112,13 +101,12 @@ class Chat(App[None]):
 
     @on(PromptBox.Sent)
     def take_prompt(self, event: PromptBox.Sent) -> None:
+        self.transcript.follow()
         name, _, rest = event.text.removeprefix("/").partition(" ")
         if event.text.startswith("/") and name in BY_SLASH:
             self.perform(BY_SLASH[name], rest.strip())
-        elif event.text == "/help":
-            self.action_help()
         elif event.text.startswith("/") and "\n" not in event.text and name.isalpha():
-            self.notify(f"there is no /{name}: Ctrl+P has all commands", severity="warning", markup=False)
+            self.say(f"there is no /{name}: / alone lists all commands", "problem")
         elif self.busy:
             self._waiting.append(event.text)
             self._tick()
@@ -130,19 +118,6 @@ class Chat(App[None]):
         if self.focused is self.transcript and event.is_printable and event.character:
             self.prompt.focus()
             self.prompt.insert(event.character)
-
-    def action_palette(self) -> None:
-        if len(self.screen_stack) == 1:
-            self.run_worker(self._palette(), exit_on_error=False)
-
-    async def _palette(self) -> None:
-        rows = [ChoiceRow(command.slash, command.title, command.ways) for command in COMMANDS]
-        if picked := await self.ask(Choosing("Commands", rows)):
-            self.perform(BY_SLASH[picked])
-
-    def action_command(self, slash: str) -> None:
-        if len(self.screen_stack) == 1:  # not above another screen
-            self.perform(BY_SLASH[slash])
 
     def perform(self, command: Command, typed: str = "") -> None:
         """Have a command done."""
@@ -158,40 +133,47 @@ class Chat(App[None]):
         try:
             await act()
         except (ClewError, OSError) as error:
-            self.notify(plain(str(error)), title=title, severity="error", timeout=TOAST, markup=False)
-
-    def action_help(self) -> None:
-        if len(self.screen_stack) == 1:
-            self.push_screen(ReadingScreen("Help", HELP))
+            self.say(f"{title}: {error}", "problem")
 
     async def ask(self, screen: Screen[T]) -> T | None:
-        """Show a screen, and wait for what comes of it; it goes with whoever asked."""
+        """Show a screen, and wait for what comes of it."""
+        return await self.push_screen_wait(screen)
+
+    async def put(self, question: Permitting) -> Permit:
+        """Put a question above the prompt, and wait for the answer; it goes with whoever asked."""
+        self.questions.mount(question)
         try:
-            return await self.push_screen_wait(screen)
-        except asyncio.CancelledError:
-            if screen in self.screen_stack:
-                screen.dismiss()
-            raise
+            return await question.answer
+        finally:
+            question.remove()
+            left = [one for one in self.questions.children if one is not question]
+            (left[-1] if left else self.prompt).focus()
 
-    def notify(self, message: str, **more: Any) -> None:
-        """Show a toast; where a dialog is open, once that is closed: it covers no text and no keys."""
-        if len(self.screen_stack) > 1:
-            self._unsaid.append(lambda: self.notify(message, **more))
-        else:
-            super().notify(message, **more)
-
-    def say(self, text: str) -> None:
-        """Tell the user what was done, where the conversation is."""
-        self.transcript.add(ScreenEntry("note", text))
+    def say(self, text: str, kind: EntryKind = "note") -> None:
+        """Tell the user what came of what they did, where the conversation is."""
+        self.transcript.add(ScreenEntry(kind, text))
         self.transcript.follow()
+
+    def show_page(self, title: str, text: str) -> None:
+        """Show a text that somebody asked for from its beginning, where the conversation is."""
+        entry = ScreenEntry("page", f"{title}\n\n{text}")
+        self.transcript.add(entry)
+        self.transcript.reveal(entry)
 
     async def toggle(self, entry: ScreenEntry) -> None:
         """Open an entry where it stands, or close it."""
-        if not entry.whole:
-            entry.whole = opened(entry, await (await self.backend.conversation()).recall(entry.id))
+        if not entry.opened_text:
+            entry.opened_text = opened(entry, await (await self.backend.conversation()).recall(entry.id))
         entry.open = not entry.open
         self.transcript.redraw(entry)
         self.transcript.reveal(entry)
+
+    def action_open_newest(self) -> None:
+        if found := next((entry for entry in reversed(self.transcript.entries) if entry.opens), None):
+            self.open_entry(TranscriptView.Opened(found))
+
+    def action_page(self, by: int) -> None:
+        (self.transcript.scroll_page_up if by < 0 else self.transcript.scroll_page_down)(animate=False)
 
     @on(TranscriptView.Opened)
     def open_entry(self, event: TranscriptView.Opened) -> None:
@@ -201,7 +183,6 @@ class Chat(App[None]):
 
     def _begin(self, text: str) -> None:
         self.transcript.add(ScreenEntry("you", text))
-        self.transcript.follow()
         self._since = monotonic()
         self._turn = self.run_worker(self._run(text), group="turn")
         self._tick()
@@ -211,12 +192,11 @@ class Chat(App[None]):
             if text.startswith("!"):
                 await self.hearing.run(text[1:])
                 return
-            await self._prepared.wait()
             async with aclosing(self.backend.agent.run(self.hearing.told(text))) as events:
                 async for event in events:
                     await self.hearing.hear(event)
         except asyncio.CancelledError:
-            self.transcript.add(ScreenEntry("note", "Cancelled. What was said until then is kept."))
+            self.transcript.add(ScreenEntry("note", "Stopped. What was said until then is kept."))
             self._give_back()
             raise
         except (ClewError, OSError) as error:
@@ -250,11 +230,24 @@ class Chat(App[None]):
         else:
             self.prompt.focus()
 
-    def action_interrupt(self) -> None:
+    async def on_event(self, event: Event) -> None:
+        if isinstance(event, Key) and event.key != "ctrl+c":
+            self._hint = ""
+        await super().on_event(event)
+
+    async def action_interrupt(self) -> None:
+        """Stop the answer, or clear the prompt; then leave."""
+        if self._hint:
+            await self.action_quit()
+            return
+        self._hint = "Ctrl+C again to quit"
         if self.busy:
             self.action_cancel()
-        else:
-            self.notify("Ctrl+Q leaves", markup=False)
+            self._hint = f"stopped · {self._hint}"
+        elif self.prompt.text:
+            self.prompt.put_aside()
+            self._hint = f"cleared, Up brings it back · {self._hint}"
+        self._tick()
 
     async def action_quit(self) -> None:
         if self._turn is not None and self.busy:
@@ -277,11 +270,11 @@ class Chat(App[None]):
 
     def _tick(self) -> None:
         self.hearing.draw()
-        if self._unsaid and len(self.screen_stack) == 1:
-            waiting, self._unsaid = self._unsaid, []
-            for show in waiting:
-                show()
         waits = f" · {len(self._waiting)} waiting" if self._waiting else ""
-        now = f"working {monotonic() - self._since:.0f} s · Esc cancels{waits}" if self.busy else "ready"
-        ways = "^P commands  F1 help  ^Q leave"
-        self._status.update(Content(f"{now} · {plain(self.backend.agent.session)} · {ways}"), layout=False)
+        now = f"working {monotonic() - self._since:.0f} s · Esc stops{waits}" if self.busy else "ready"
+        if self.questions.children:
+            now = f"waits for your answer{waits}"
+        below = "" if self.transcript.follows else " · more below: PageDown"
+        said = f"{now}{below} · {plain(self.backend.agent.session)} · / commands · Ctrl+C twice quits"
+        self._status.set_class(bool(self._hint), "urgent")
+        self._status.update(Content(self._hint or said), layout=False)

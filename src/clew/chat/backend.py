@@ -71,7 +71,7 @@ class ChatBackend:
         self.model = model or self.config.agent.model or ""  # nothing: it is to be chosen
         self.engine = engine(self.config, store)
         self.sessions = Sessions(self.engine, self.scope)
-        self._abouts = Abouts(self.engine)
+        self._abouts = Abouts(self.engine.store)
         self.agent = self._agent(session)
 
     @property

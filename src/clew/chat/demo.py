@@ -34,6 +34,7 @@ def demonstration() -> Iterator[Places]:
         for day, name in enumerate(LOGS):
             (work / name).write_text(_log(day), encoding="utf-8")
         settings = {"CLEW_AGENT_MODEL": f"{provider.url}/v1#demo", "CLEW_BUDGET_WINDOW": str(DEMO_WINDOW)}
+        settings["CLEW_SUMMARY_MODEL"] = "none"  # a question for a chapter would take an answer out of the script
         yield Places({"HOME": folder, "USERPROFILE": folder, **settings}, work)
 
 

@@ -2,18 +2,19 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from clew.agent.tools import shown
 from clew.clients.voices import typed
-from clew.core.items import Edit, Item, Node
-from clew.core.view import View
+from clew.core.items import Item, Node
+from clew.core.view import View, originals
 from clew.facts.coverage import STATES
-from clew.screens.lines import name, words
-from clew.sessions.composition import parts, recall_id
+from clew.screens.lines import label, words
+from clew.sessions.composition import recall_id
 from clew.sessions.diffs import Diff
+from clew.steps.worklog.blocks import Block, blocks
 from clew.tokens.media import is_image
 
 EntryKind = Literal["you", "agent", "thought", "call", "result", "failed", "note", "problem", "stand-in", "page"]
@@ -47,18 +48,18 @@ class ScreenEntry:
 
     kind: EntryKind
     text: str
-    whole: str = ""  # shown instead, once it is open
+    opened_text: str = ""  # shown instead, once it is open
     id: str = ""  # of a stand-in, by which what it stands for is recalled
     open: bool = False
 
     @property
     def opens(self) -> bool:
         """Whether there is more to it."""
-        return bool(self.whole or self.id)
+        return bool(self.opened_text or self.id)
 
     @property
     def visible(self) -> str:
-        return self.whole if self.open else self.text
+        return self.opened_text if self.open else self.text
 
 
 def plain(text: str) -> str:
@@ -85,7 +86,7 @@ def came(text: str, failed: bool = False) -> ScreenEntry:
     head = "\n".join(lines[:BRIEF_LINES])[:WIDE]
     if head == text.rstrip():
         return ScreenEntry(kind, head or "(nothing)")
-    rest = f"… {len(lines):,} lines, {len(text):,} characters in all; F7 opens it"
+    rest = f"… {len(lines):,} lines, {len(text):,} characters in all; /show opens it"
     return ScreenEntry(kind, f"{head}\n{rest}", bounded(text))
 
 
@@ -93,15 +94,20 @@ def bounded(text: str) -> str:
     """As much of a text as can be looked at."""
     if len(text) <= OPENED_CHARACTERS:
         return text
-    return f"{text[:OPENED_CHARACTERS]}\n… {len(text) - OPENED_CHARACTERS:,} characters more: clew recall has all of it"
+    return f"{text[:OPENED_CHARACTERS]}\n… {len(text) - OPENED_CHARACTERS:,} characters more: `clew recall` has all"
 
 
 def history(view: View) -> Iterator[ScreenEntry]:
     """A conversation as its model sees it."""
-    by_id = view.edits.made
-    for node in view.nodes:
+    by_id, chapters = view.edits.made, blocks(view)
+    for at, node in enumerate(view.nodes):
         edit = by_id.get(node.id)
-        yield of(node.item) if edit is None else stand_in(node, edit, view)
+        if edit is None:
+            yield of(node.item)
+        else:
+            chapter = chapters[at][0] if at in chapters else None
+            said = [view.behind.get(id) for id in originals(edit.sources, by_id)]
+            yield standing(recall_id(edit, view.digests), chapter, [n for n in said if n is not None])
 
 
 def of(item: Item) -> ScreenEntry:
@@ -120,27 +126,24 @@ def of(item: Item) -> ScreenEntry:
     return ScreenEntry("agent" if item.role == "assistant" else "you" if typed(item) else "note", item.text)
 
 
-def stand_in(node: Node, edit: Edit, view: View) -> ScreenEntry:
-    """What stands where something was."""
-    id = recall_id(edit, view.digests)
-    return standing(id, name(edit), len(edit.old), node.item.text)
-
-
-def standing(id: str, by: str, items: int, text: str) -> ScreenEntry:
-    """A stand-in, before it is opened."""
-    many = "1 item" if items == 1 else f"{items:,} items"
-    return ScreenEntry("stand-in", f"{id} stands for {many} ({by}); F7 opens it: {brief(text, 120)}", id=id)
+def standing(id: str, chapter: Block | None, said: Sequence[Node], sizes: str = "") -> ScreenEntry:
+    """A stand-in, before it is opened: what became what, and the way to it."""
+    if chapter is None:
+        what = label(said[0].item) if len(said) == 1 else f"{len(said):,} items"
+        became = f"{what} was shortened" if len(said) == 1 else f"{what} were shortened"
+    else:
+        by = f" by {chapter.name}" if chapter.author else ""
+        became = f"{chapter.title} became a summary{by}"
+    return ScreenEntry("stand-in", f"{became}{sizes}; /show {id}", id=id)
 
 
 def opened(entry: ScreenEntry, nodes: Iterable[Node]) -> str:
     """What a stand-in stands for, in full."""
-    said = [f"{ENTRY_MARKS[of(n.item).kind]} {of(n.item).whole or of(n.item).text}" for n in nodes]
-    head = f"{entry.text.partition(';')[0]}: {len(said):,} of what was said, word for word"
+    said = [f"{ENTRY_MARKS[of(n.item).kind]} {of(n.item).opened_text or of(n.item).text}" for n in nodes]
+    head = f"{entry.text.partition(';')[0]}; word for word:"
     return bounded("\n".join([head, *said, f"(end of {entry.id})"]))
 
 
 def kept(found: Diff) -> str:
-    """What left with a compaction, and what it kept."""
-    left = ", ".join(f"{part.kind} {part.tokens:,}" for part in parts(found.left))
-    facts = ", ".join(f"{found.coverage.count(state):,} {state}" for state in STATES)
-    return f"left: {left}\nfacts: {facts}"
+    """What became of the facts that a compaction took out of view."""
+    return "facts: " + ", ".join(f"{found.coverage.count(state):,} {state}" for state in STATES)

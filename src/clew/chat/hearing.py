@@ -7,11 +7,11 @@ from clew.chat.entries import BRIEF_LINES, ScreenEntry, called, came, kept, stan
 from clew.clients.voices import OWN_COMMAND
 from clew.errors import ClewError, ToolError
 from clew.llm.streaming import Text, Thought
+from clew.steps.worklog.blocks import blocks
 
 if TYPE_CHECKING:
     from clew.chat.app import Chat
 
-TOAST = 10  # seconds
 LIVE_CHARACTERS = 4_000  # the end of what a running command wrote, of which the last lines are shown
 
 
@@ -42,9 +42,10 @@ class Hearing:
             case Compacted():
                 await self.tell_compaction()
             case Retrying(why=why, seconds=seconds):
-                chat.say(f"{why}: trying again" + (f" after {seconds:.0f} s" if seconds else " with less"))
+                when = f" after {seconds:.0f} s" if seconds else " with less"
+                chat.transcript.add(ScreenEntry("note", f"{why}: trying again{when}"))
             case Answered(stop=stop) if stop != "end":
-                chat.say(f"stopped: {stop}")
+                chat.transcript.add(ScreenEntry("note", f"stopped: {stop}"))
 
     # --- compactions --------------------------------------------------------------------------------------------------
 
@@ -65,10 +66,14 @@ class Hearing:
         self._known = session.id
         found = await backend.lost()
         what = "A new session begins" if session.cause == "handoff" else "Compacted"
-        sizes = f"{found.before:,} → {found.after:,} tokens"
-        stand_ins = [standing(s.id, s.by.partition("(")[0], len(s.said), s.nodes[0].item.text) for s in found.stand_ins]
-        chat.transcript.add(ScreenEntry("note", f"{what}: {sizes}. F8 what was lost · F9 undo"), *stand_ins)
-        chat.notify(f"{sizes}\n{kept(found)}", title=what, timeout=TOAST, markup=False)
+        note = f"{what}: {found.before:,} → {found.after:,} tokens; {kept(found)}. /lost says what left · /undo"
+        made = blocks(await backend.agent.view())
+        chapters = {block.recall: block for block, _ in made.values()}
+        stand_ins = [
+            standing(one.id, chapters.get(one.id), one.originals, f", {one.before:,} → {one.after:,} tokens")
+            for one in found.stand_ins
+        ]
+        chat.transcript.add(ScreenEntry("note", note), *stand_ins)
         chat.measure()
 
     # --- commands that run --------------------------------------------------------------------------------------------
@@ -96,7 +101,7 @@ class Hearing:
         if entry is None or entry not in self._chat.transcript.entries:
             self._chat.transcript.add(shown)
             return
-        entry.kind, entry.text, entry.whole = shown.kind, shown.text, shown.whole
+        entry.kind, entry.text, entry.opened_text = shown.kind, shown.text, shown.opened_text
         self._chat.transcript.redraw(entry)
 
     def stop(self) -> None:

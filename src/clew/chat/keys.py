@@ -13,7 +13,7 @@ LOOK_SECONDS = 0.1  # until Textual's parser is told that an escape sequence goe
 READ_BYTES = 4_096
 
 
-def told_apart(typed: str) -> str:
+def with_alt_enter(typed: str) -> str:
     """What a terminal sent at once, with an Alt+Enter that is known as such; a paste stays as it is."""
     return typed if PASTE in typed else typed.replace(LEGACY_ALT_ENTER, ALT_ENTER)
 
@@ -36,7 +36,7 @@ def driver(usual: type[Driver], platform: str = sys.platform) -> type[Driver]:
                 while not self.exit_event.is_set():
                     typed = ""
                     if selector.select(LOOK_SECONDS):
-                        typed = told_apart(decode(os.read(self.fileno, READ_BYTES)))
+                        typed = with_alt_enter(decode(os.read(self.fileno, READ_BYTES)))
                     for event in parser.feed(typed) if typed else ():
                         self.process_message(event)
                     for event in parser.tick():

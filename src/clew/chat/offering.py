@@ -30,6 +30,12 @@ def typing(text: str, before: str) -> Typing | None:
     return None
 
 
+def commands_named(name: str, commands: Iterable[ChoiceRow]) -> list[ChoiceRow]:
+    """The commands that begin with this, then those that say it in words."""
+    rows = [row for row in commands if row.id.startswith(name)]
+    return rows + [row for row in commands if name and row not in rows and name in row.aside.lower()]
+
+
 def files_named(name: str, files: Iterable[str]) -> list[ChoiceRow]:
     """The files whose path has this in it; those whose own name or path begins with it come first."""
     wanted = name.lower()

@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
+from textual.binding import Binding, BindingType
 from textual.events import Key
 from textual.message import Message
 from textual.widgets import TextArea
 
 from clew.chat.choosing import ChoiceRow
-from clew.chat.offering import OfferList, Typing, files_named, typing
+from clew.chat.offering import OfferList, Typing, commands_named, files_named, typing
 
 HINT = "Say something; / for commands, @ for files, ! runs a command; Ctrl+J: new line"
 
@@ -25,6 +27,11 @@ class PromptBox(TextArea):
         def __init__(self, text: str) -> None:
             super().__init__()
             self.text = text
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("pageup", "app.page(-1)", "Scroll the conversation"),
+        Binding("pagedown", "app.page(1)", "Scroll the conversation"),
+    ]
 
     def __init__(
         self,
@@ -47,6 +54,12 @@ class PromptBox(TextArea):
         self.text = text
         self.move_cursor(self.document.end)
 
+    def put_aside(self) -> None:
+        """Empty it; Up brings back what was there."""
+        self._sent.append(self.text)
+        self._at = len(self._sent)
+        self.text = self._kept = ""
+
     def remember(self, texts: Sequence[str]) -> None:
         """Have these to go back to, the newest last, as if they had been sent before all that was."""
         self._sent[:0] = texts
@@ -65,6 +78,8 @@ class PromptBox(TextArea):
         match key:
             case "enter":
                 self._send()
+            case "ctrl+d" if not self.text:
+                self.app.call_later(self.app.action_quit)
             case "ctrl+j" | "shift+enter" | "alt+enter":
                 self.insert("\n")
             case "up" if self._at > 0 and not self.cursor_location[0]:
@@ -113,7 +128,7 @@ class PromptBox(TextArea):
             if self.offers.display:
                 self.offers.offer([])
         elif typed.sign == "/":
-            self.offers.offer([row for row in self._commands if row.id.startswith(typed.name)])
+            self.offers.offer(commands_named(typed.name, self._commands))
         else:
             self.run_worker(self._offer_files(typed.name), group="files", exclusive=True)
 
@@ -130,9 +145,8 @@ class PromptBox(TextArea):
         text = self.text.strip()
         if text:
             self.offers.offer([])
-            self._sent.append(text)
-            self._at = len(self._sent)
-            self.text = self._kept = ""
+            self.text = text
+            self.put_aside()
             self.post_message(self.Sent(text))
 
     def _go(self, at: int) -> None:

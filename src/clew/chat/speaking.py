@@ -29,7 +29,7 @@ class Absent:
 def chosen_speaker(model: str) -> Speaker:
     """Who answers; where no model can be had, it says why."""
     if not model:
-        return Absent("no model is set: clew config set agent.model NAME")
+        return Absent("no model is set: `clew config set agent.model NAME`")
     try:
         return speaker(model)
     except ClewError as error:

@@ -43,7 +43,7 @@ class TranscriptView(ScrollView, can_focus=True):
         self._starts: list[int] = [0]  # the first line of each entry, and the end
         self._strips: dict[int, Strip] = {}  # by line, those that were drawn and are as they were
         self._pieces: list[str] = []
-        self._follows = grows  # what is new is in view
+        self.follows = grows  # what is new is in view
 
     def on_mount(self) -> None:
         self.set_interval(DRAW_PAUSE, self.flush)
@@ -56,7 +56,7 @@ class TranscriptView(ScrollView, can_focus=True):
         self.flush()
         for entry in entries:
             self.entries.append(entry)
-            self._wrapped.append(Wrapped(entry, self._width))
+            self._wrapped.append(Wrapped(entry, self.columns))
             self._starts.append(self._starts[-1] + len(self._wrapped[-1].lines))
         self._changed(self._starts[-1 - len(entries)])
 
@@ -78,7 +78,7 @@ class TranscriptView(ScrollView, can_focus=True):
     def redraw(self, entry: ScreenEntry) -> None:
         """Show an entry as it is now."""
         at = self.entries.index(entry)
-        self._wrapped[at] = Wrapped(entry, self._width)
+        self._wrapped[at] = Wrapped(entry, self.columns)
         for n in range(at, len(self.entries)):
             self._starts[n + 1] = self._starts[n] + len(self._wrapped[n].lines)
         self._changed(self._starts[at])
@@ -91,7 +91,7 @@ class TranscriptView(ScrollView, can_focus=True):
 
     def follow(self) -> None:
         """Go to the end, and stay there."""
-        self._follows = True
+        self.follows = True
         # By force: before the next layout there is no bar yet, and without one Textual does not scroll.
         self.scroll_end(animate=False, immediate=True, x_axis=False, force=True)
 
@@ -103,9 +103,9 @@ class TranscriptView(ScrollView, can_focus=True):
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         if self._grows and (new_value < old_value or self.is_vertical_scroll_end):
-            self._follows = self.is_vertical_scroll_end
+            self.follows = self.is_vertical_scroll_end
         self.refresh()
-        if not self._follows:
+        if not self.follows:
             self._move_bar()
 
     def _move_bar(self) -> None:
@@ -113,18 +113,22 @@ class TranscriptView(ScrollView, can_focus=True):
         bar.window_virtual_size, bar.position = self.virtual_size.height, self.scroll_y
 
     def on_resize(self, event: Resize) -> None:
-        if not self._wrapped or self._width != self._wrapped_at:
+        if not self._wrapped or self.columns != self._wrapped_at:
+            top = bisect_right(self._starts, self.scroll_offset.y) - 1
             self._wrap_all()
-        elif self._follows:  # a line of the prompt more or less
+            if not self.follows and top < len(self.entries):
+                self.reveal(self.entries[top])  # what somebody reads stays where it is
+        elif self.follows:  # a line of the prompt more or less
             self.follow()
 
     @property
-    def _width(self) -> int:
+    def columns(self) -> int:
+        """Columns for text."""
         return max(8, self.scrollable_content_region.width - GUTTER)
 
     def _wrap_all(self) -> None:
-        self._wrapped_at = self._width
-        self._wrapped = [Wrapped(entry, self._width) for entry in self.entries]
+        self._wrapped_at = self.columns
+        self._wrapped = [Wrapped(entry, self.columns) for entry in self.entries]
         self._starts = [0]
         for wrapped in self._wrapped:
             self._starts.append(self._starts[-1] + len(wrapped.lines))
@@ -134,13 +138,13 @@ class TranscriptView(ScrollView, can_focus=True):
         """The lines from this one on are others; those above it need no drawing."""
         for line in [line for line in self._strips if line >= first]:
             del self._strips[line]
-        size = Size(self._width + GUTTER, self._starts[-1])
+        size = Size(self.columns + GUTTER, self._starts[-1])
         width, height = self.virtual_size
         if self.show_vertical_scrollbar and size.width == width and size.height >= height:
             self.set_reactive(TranscriptView.virtual_size, size)  # nothing else moves: no layout
         else:
             self.virtual_size = size
-        if self._follows:
+        if self.follows:
             self.follow()
         self.refresh_lines(first, max(1, size.height - first))
 

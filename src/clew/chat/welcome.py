@@ -1,4 +1,4 @@
-"""The first screen of somebody who has set up nothing."""
+"""What stands where nothing was said yet: what this is, and three things to try."""
 
 from collections.abc import Mapping
 
@@ -9,19 +9,27 @@ KEYS = {"openai/NAME": "OPENAI_API_KEY", "anthropic/NAME": "ANTHROPIC_API_KEY"}
 
 
 def text(backend: ChatBackend, env: Mapping[str, str]) -> str:
-    """What is there, what is missing, and the three keys that one must know."""
+    """What somebody who begins wants to know; without a model, how to get one."""
+    folder = backend.places.shown(backend.folder)
+    if backend.model:
+        return f"""An agent that shows its window: how full it is, of what, what was compacted.
+It reads in {folder}, and asks before it changes a file or runs a command.
+
+Three things to try:
+  What is in this folder?   ask anything; @ completes the name of a file
+  !git status               run a command yourself: the agent hears of it
+  /                         all that can be done, such as /window and /undo"""
     keys = "\n".join(
         f"  {name:<20} {key} is set" if env.get(key) else f"  {name:<20} needs {key}" for name, key in KEYS.items()
     )
-    return f"""An agent that shows its window: how full, of what, what was compacted.
-
-No model is set. Type /model and one of these; it is saved.
-To look first, with no key: clew chat --demo
-{keys}
-  http://HOST/v1#NAME  Ollama, llama-server and their like; no key
-
-It works in {backend.places.shown(backend.folder)}.
-Before it changes a file or runs a command, it shows you what, and asks.
+    return f"""An agent that shows its window: how full it is, of what, what was compacted.
+It works in {folder}, and asks before it changes a file or runs a command.
 All that is said is kept in {backend.places.shown(backend.places.store())}.
 
-Ctrl+P commands · F1 help · Esc cancels · Ctrl+Q leaves"""
+No model is set. Three things to try:
+  /model NAME        choose one, with one of the names below; it is saved
+  clew chat --demo   look first, with no key: a script answers (/quit leaves)
+  !ls                run a command here
+
+{keys}
+  http://HOST/v1#NAME  Ollama, llama-server and their like; no key"""
