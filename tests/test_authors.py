@@ -47,6 +47,9 @@ def asked(items: Sequence[Item] = SAID, size: int = 400) -> ChapterStretch:
     return ChapterStretch(nodes, sum(len(i.text) for i in items) // 4, size)
 
 
+NAMES = "Alt Brun Cort Dorn Elm Fels Gern Holt Isar Jarn Kolm Lund Mers Nord Oker Pries Quell Rost Salm Tann".split()
+
+
 def write(model: ScriptedModel, **settings: object) -> ByModel:
     return ByModel(model, **settings)  # type: ignore[arg-type]
 
@@ -232,9 +235,10 @@ async def test_no_loop_is_possible() -> None:
     clock = [0.0]
     failing = ScriptedModel(lambda prompt: "")
     author = ByModel(failing, allowance=Allowance(now=lambda: clock[0]))
-    for _ in range(24 * 60):  # a day, once a minute
-        await author.write([asked()])
-        clock[0] += 60.0
+    short = asked()
+    for _ in range(24 * 12):  # a day, every five minutes
+        await author.write([short])
+        clock[0] += 300.0
     assert len(failing.prompts) <= 2 * (8 + 24), "the breaker stays open longer each time, an hour at most"
     willing = ScriptedModel(lambda prompt: GOOD, window=3_000)
     long = [Item("text", "user", f"word {n} " * 400) for n in range(24)]  # a question each
@@ -242,7 +246,7 @@ async def test_no_loop_is_possible() -> None:
     await author.write([asked([*SAID, *long], 300)])
     assert len(willing.prompts) <= 12
     for _ in range(100):
-        await author.write([asked()])
+        await author.write([short])
     assert len(willing.prompts) <= 60
     assert Allowance(CallLimits(tokens=10)).refusal(0, 0, 11) == "budget of the compaction"
     assert Allowance(CallLimits(hourly_tokens=10)).refusal(0, 0, 11) == "budget of the hour"
@@ -275,11 +279,11 @@ async def test_a_question_after_the_live_request() -> None:
 
 async def test_a_line_that_stands_in_view_already_is_not_told_again() -> None:
     told = "The person asked to speed up the export and never to touch the billing tables."
-    (chapter,) = (await write(ScriptedModel([GOOD])).write([asked()], ReaderKnows(told=frozenset([told])))).chapters
+    (chapter,) = (await write(ScriptedModel([GOOD])).write([asked()], ReaderKnows(in_view=frozenset([told])))).chapters
     assert [told in text for text in chapter.texts] == [False] * 3
     assert len(chapter.texts[0].splitlines()) == 2
     everything = frozenset(line.strip() for line in GOOD.splitlines())
-    (chapter,) = (await write(ScriptedModel([GOOD])).write([asked()], ReaderKnows(told=everything))).chapters
+    (chapter,) = (await write(ScriptedModel([GOOD])).write([asked()], ReaderKnows(in_view=everything))).chapters
     assert told in chapter.texts[0], "rather twice than nothing at all"
 
 
@@ -336,6 +340,30 @@ async def test_one_text_about_several_parts_stands_where_most_of_it_is_from() ->
     parts = [first, second._replace(tokens=300)]
     written = await write(ScriptedModel([GOOD])).write(parts)
     assert [chapter.ids for chapter in written.chapters] == [tuple(n.id for n in second.nodes)]
+
+
+async def test_who_leaves_the_figures_out_of_a_record_that_is_told_anew_is_not_believed() -> None:
+    told = "\n".join(
+        f"- The {name} depots of {name}ville saved {n * 7 + 3}.{n} percent." for n, name in enumerate(NAMES)
+    )
+    old = asked([*SAID, Item("text", "assistant", told)])._replace(blocks=(told,), tokens=400)
+    vague = "The search for what saves cities money went on, and much was found that helps. It goes on like that. "
+    good = "\n".join(told.splitlines()[:9])
+    for full, faults in ((vague * 5, ("vague",)), (good, ())):
+        answer = f"<line>It went on.</line><short>{full[:90]}</short><full>{full}</full>"
+        assert (await write(ScriptedModel([answer])).write([old])).faults == faults
+
+
+async def test_what_code_added_goes_before_words_of_a_model_where_a_record_is_told_anew() -> None:
+    (old, new), _ = two_parts()
+    own = [f"- Programme {n} of town {n + 7} saved {n + 31} percent." for n in range(20)]
+    adds = [f"  * web q {n}: see https://example.org/{n}/report-{n * 7}" for n in range(40)]
+    old = old._replace(blocks=("\n".join([*own, *adds]),), bare=("\n".join(own),))
+    for window, said in ((32_000, own + adds), (2_000, own)):
+        model = ScriptedModel([f"{GOOD}\n{GOOD}"], window=window)
+        await write(model).write([old, new])
+        (prompt,) = model.prompts
+        assert [line for line in own + adds if line in prompt.text] == said
 
 
 def test_an_answer_in_several_parts() -> None:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from clew.config import wiring
 from clew.core.items import Edit
 from clew.core.view import View
 from clew.engine.settings import Settings
-from clew.errors import BadConfig, ModelError, NotFound
+from clew.errors import ModelError, NotFound
 from clew.facts.chapters import Chapter, Written
 from clew.sessions.export_log import export
 from clew.sessions.import_log import take_in
@@ -99,6 +100,17 @@ class Session:
 
     def told(self, kind: type[events.Event]) -> list[Any]:
         return [e for e in self.heard if isinstance(e, kind)]
+
+
+@dataclass
+class Mute(ScriptedModel):
+    """A model that never says a word."""
+
+    asked: int = 0
+
+    async def __call__(self, prompt: Prompt) -> Reply:
+        self.asked += 1
+        return Reply("")
 
 
 async def drafts_end() -> None:
@@ -285,6 +297,33 @@ async def test_shadow_writes_down_and_sends_the_original() -> None:
     await run.close()
 
 
+async def test_shadow_counts_what_would_be_done_now_and_not_what_was_done_before() -> None:
+    run, n = Session(None), 0
+    while len(folds(view := await run.turn(n := n + 1))) < 2:
+        pass
+    before = len(view.edits)
+    run.engine.settings = with_(run.engine.settings, compaction="shadow")
+    while not run.told(events.Shadowed):
+        await run.turn(n := n + 1)
+    run.engine.settings = with_(run.engine.settings, compaction="on")
+    assert run.told(events.Shadowed)[-1].edits == len((await run.turn(n)).edits) - before
+    await run.close()
+
+
+async def test_a_model_that_wrote_nothing_is_asked_again_once_as_much_is_new_and_each_time_counts() -> None:
+    model = Mute([])
+    run, at = Session(model, waits=True), list[int]()
+    for n in range(1, 60):
+        asked = model.asked
+        await run.turn(n)
+        at += [n] * (model.asked > asked)
+    new = counter_for("gpt-4o")
+    apart = [new.text(str(run.messages[1 + 2 * a : 1 + 2 * b])) for a, b in pairwise(at)]
+    assert min(apart) > 0.4 * LIMIT, at
+    assert await run.store.learned("default", "declined") == {"scripted": {"empty": model.asked}}
+    await run.close()
+
+
 async def test_off_means_off_at_once() -> None:
     run = Session(None)
     for n in range(1, 40):
@@ -456,9 +495,8 @@ async def test_a_smaller_model_is_ready_for_before_it_is_called() -> None:
 
 
 def test_a_configured_model_writes_the_chapters(tmp_path: Path) -> None:
-    (tmp_path / "prompt.md").write_text("Notes in {language}.", encoding="utf-8")
     (tmp_path / "config.toml").write_text(
-        'compaction = "shadow"\n[summary]\nmodel = "http://127.0.0.1:9/v1#llama3"\nprompt = "prompt.md"\n'
+        'compaction = "shadow"\n[summary]\nmodel = "http://127.0.0.1:9/v1#llama3"\n'
         'instructions = "Mention every port."\n',
         encoding="utf-8",
     )
@@ -466,11 +504,8 @@ def test_a_configured_model_writes_the_chapters(tmp_path: Path) -> None:
     author = wiring.author(found)
     assert isinstance(author, ByModel)
     assert author.model.name == "llama3"
-    assert (author.prompt, author.instructions) == ("Notes in {language}.", "Mention every port.")
+    assert author.instructions == "Mention every port."
     assert config.engine(found, SQLite(":memory:")).settings.compaction == "shadow"
-    (tmp_path / "prompt.md").unlink()
-    with pytest.raises(BadConfig, match=r"prompt\.md cannot be read"):
-        wiring.author(found)
 
 
 async def test_who_waits_for_a_chapter_keeps_nobody_from_the_conversation() -> None:

@@ -5,9 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from clew import Budget, Engine, SQLite
+from clew.core.limits import Size
 from clew.core.view import View
 from clew.engine.branch import Branch
-from clew.engine.due import Due, due, settled
+from clew.engine.due import Due, due, part, settled
 from clew.recognition.last_body import Known
 from clew.steps.worklog.tasks import is_done
 from clew.store.records import Place
@@ -51,7 +52,7 @@ async def test_what_is_asked_about_all_of_it_is_sent_whole_while_it_fits() -> No
     for words, why in ((17_000, "asked about all of it"), (30_000, "limit"), (1_000, "asked about all of it")):
         view = view_of(talk(words))
         branch, target = await of(view, budget(high=0.5))
-        branch.whole = True
+        branch.keeps_all = True
         assert due(branch, view, target).why == why, words
 
 
@@ -71,7 +72,7 @@ async def test_an_open_turn_is_waited_for_only_where_its_thinking_is_bound() -> 
 
 
 async def test_a_fold_has_to_pay_only_where_nobody_said_when_and_no_client_would_do_it() -> None:
-    view = view_of(talk(15_500))
+    view = view_of(talk(17_500))
     for more, why in (({}, "would not pay"), ({"high": 0.7}, "threshold"), ({"start": 12_000}, "threshold")):
         branch, target = await of(view, budget(**more), said_of(view))
         assert due(branch, view, target).why == why, more
@@ -79,18 +80,55 @@ async def test_a_fold_has_to_pay_only_where_nobody_said_when_and_no_client_would
     assert due(branch, view, replace(target, ceiling=14_000)).why == "threshold"
 
 
+async def test_a_fold_that_frees_too_little_to_pay_is_made_where_its_client_would_compact_else() -> None:
+    before, after = view_of(talk(17_500)), view_of(talk(15_500))
+    branch, target = await of(before, budget(), said_of(before, ((1, 1),)))
+    forecast = due(branch, before, target).forecast
+    assert settled(Due("threshold", target, forecast), branch, before, after).why == "would not pay"
+    soon = replace(target, ceiling=14_000)
+    assert settled(Due("threshold", soon, forecast), branch, before, after).why == "threshold"
+
+
 async def test_a_fold_has_to_pay_in_as_many_calls_as_there_were_since_the_last_one() -> None:
-    view = view_of(talk(15_500))
+    view = view_of(talk(17_500))
     fold = Fold("a session", 4, 4, 3)
     for calls, folds, counted in (
         (((1, 1), (3, 3), (6, 5), (8, 7)), (), 4),
         (((1, 1), (3, 3), (6, 5), (8, 7)), (fold,), 2),
         (((1, 1), (3, 3), (6, 5), (8, 5)), (fold,), 1),  # what is sent once more is no other call
+        (((1, 1), (3, 3), (6, 5), (8, 9)), (fold,), 1),  # nor is this one itself, which a client sends again
     ):
         branch, target = await of(view, budget(), said_of(view, calls, folds))
         forecast = due(branch, view, target).forecast
         assert forecast
         assert forecast.calls == counted
+
+
+async def test_what_is_long_and_nobody_has_read_is_read_before_a_fold_that_would_leave_it_whole() -> None:
+    told = [*talk(24_000)["messages"], {"role": "user", "content": "word " * 8_000}]
+    view = view_of({"model": "gpt-4o", "messages": told})
+    calls = tuple((n, n) for n in range(2, 10))
+    budget = Budget(window=40_000, reserve=2_000)
+    for given, ceiling, read, why in (
+        (budget, None, 9, "unread"),
+        (budget, None, 10, "threshold"),
+        (replace(budget, high=0.7), None, 9, "threshold"),
+        (replace(budget, low=0.5), None, 9, "threshold"),  # it has room in what is left
+        (budget, 30_000, 9, "threshold"),
+    ):
+        branch, target = await of(view, given, said_of(view, (*calls, (10, read))))
+        assert due(branch, view, replace(target, ceiling=ceiling)).why == why, (given, ceiling, read)
+    longer = view_of({"model": "gpt-4o", "messages": [*told, {"role": "user", "content": "word " * 8_000}]})
+    branch, target = await of(longer, budget, said_of(longer, calls))
+    assert due(branch, longer, target).why == "limit", "it would not fit"
+
+
+async def test_a_fold_that_was_undone_is_not_the_last_one() -> None:
+    view = view_of(talk(15_500))
+    for made, why in ((view.nodes[0].id, "just compacted"), ("what nobody sees any more", "threshold")):
+        fold = Fold("a session", 4, 4, len(view.nodes), [made])
+        branch, target = await of(view, budget(high=0.5), said_of(view, folds=(fold,)))
+        assert due(branch, view, target).why == why
 
 
 async def test_what_a_fold_frees_is_of_the_history_and_not_of_its_system_prompt() -> None:
@@ -117,3 +155,14 @@ async def test_a_list_that_is_done_is_a_good_moment_by_what_was_said_beside_the_
         assert is_done(view)
         branch, target = await of(view, budget(high=0.9, done=0.5), said_of(view))
         assert due(branch, view, target).why == why, words
+
+
+async def test_what_somebody_asks_for_is_a_part_of_what_was_said_and_of_the_window() -> None:
+    view = view_of(talk(2_000))
+    for more, said, left in (
+        ({"low": 0.3}, 60_000, 0.3 * (WINDOW - 1_000)),
+        ({"low": 0.1}, 2_000, 0.1 * 2_000),  # what was asked for goes before what is wise of so little
+    ):
+        _, target = await of(view, budget(**more))
+        goal = part(target, Size(said + target.frame)).goal.tokens - target.frame
+        assert goal <= 1.01 * left, more

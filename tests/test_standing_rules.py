@@ -118,6 +118,7 @@ def test_wishes_of_one_form_for_each_request_come_after_the_others() -> None:
         "予算の章には仙台市の数字だけを使ってください。",
         "Spell all your numbers as words.",
         "Reply in verse only.",
+        "给客户的邮件不能提价格。",
     ],
 )
 def test_a_rule_is_known_by_its_form_where_people_only_talk(said: str) -> None:
@@ -136,6 +137,8 @@ def test_a_rule_is_known_by_its_form_where_people_only_talk(said: str) -> None:
         "Don't worry about it.",
         "Only two tickets were left.",
         "Thanks for all your answers!",
+        "嫂子来电话了,她怀孕了,到时候不能飞,所以她不来。",
+        "带上照片,当时每个房间都拍了一圈,还拍到隔壁的猫。",
     ],
 )
 def test_what_only_tells_of_something_is_no_rule(said: str) -> None:

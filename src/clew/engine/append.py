@@ -106,7 +106,7 @@ class Appender:
         trace, frame = branch.trace, incoming.frame
         looking = self._turns.recogniser(request.scope, frame)
         found = Recognition(trace, opened=fresh and not trace.seq, refold=fresh, origin=request.origin)
-        found.events = await _said(trace, looking.digests, looking.guard, incoming)
+        found.events = await _new_events(trace, looking.digests, looking.guard, incoming)
         turn = Turn(
             *(request.scope, branch, frame, found, looking.guard, None),
             *(request.method, request.cue, request.own),
@@ -129,7 +129,7 @@ class Appender:
 
     async def _say(self, request: Addition, branch: Branch, fresh: bool, incoming: Incoming, waited: bool) -> None:
         looking = self._turns.recogniser(request.scope, incoming.frame)
-        events = await _said(branch.trace, looking.digests, looking.guard, incoming)
+        events = await _new_events(branch.trace, looking.digests, looking.guard, incoming)
         opened = fresh and not branch.trace.seq
         named = branch.trace.session if opened else None
         at = branch.trace.branch, branch.trace.seq
@@ -194,7 +194,7 @@ def _expect_format(request: Addition, trace: Trace, format: str) -> None:
         )
 
 
-async def _said(trace: Trace, digests: Digests, guard: Guard, incoming: Incoming) -> list[Event]:
+async def _new_events(trace: Trace, digests: Digests, guard: Guard, incoming: Incoming) -> list[Event]:
     """What is new, after all that is there."""
     items = incoming.flat()
 

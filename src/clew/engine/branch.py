@@ -55,7 +55,7 @@ class Branch:
     stale: bool = False  # somebody else wrote to the branch
     beside: str | None = None  # the named session that an agent of its own speaks beside
     own: Author | None = None  # the model that it talks to, where its host lets that be asked
-    whole: bool = False  # what is asked here is asked about all of it: it is sent as it came if it fits
+    keeps_all: bool = False  # what is asked here is asked about all of it: it is sent as it came if it fits
     _repaired: tuple[tuple[Node, ...], int] = (), 0  # a view that needs no repair, and where its last group begins
 
     @property

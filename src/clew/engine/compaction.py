@@ -12,7 +12,7 @@ from clew.core.view import View, originals
 from clew.engine.branch import Branch
 from clew.engine.cue import Cue
 from clew.engine.due import HELD, Due, due, part, settled
-from clew.engine.net import before_client, likely, margin, net, previewed, was_told
+from clew.engine.net import before_client, likely, margin, net, previewed, was_asked_to_act
 from clew.engine.pins import hidden, lacks_room, quoted, quotes
 from clew.engine.recall import beside_newest
 from clew.engine.settings import Settings
@@ -79,7 +79,7 @@ class Compactor:
         told, shadow, found = None, None, Due("off")
         cause: Cause = "compaction"
         if (method or self.settings.method) == "llm":
-            told = was_told(branch, view, target, cue or Cue())
+            told = was_asked_to_act(branch, view, target, cue or Cue())
             target = net(target, view.frame.format if cue and cue.is_clients else "")
             view = await self.handed_over(scope, branch, view, Handoff(), target)
             if view is not mended:
@@ -203,7 +203,7 @@ class Compactor:
 
         view = await self.with_originals(scope, with_(view, scope=scope, branch=branch.trace.branch), target)
         want = await in_thread(found)
-        if want and any(one.told for one in want.asked):  # a model's words are held against all that was said
+        if want and any(one.blocks for one in want.asked):  # a model's words are held against all that was said
             view = await self.with_originals(scope, view)
             want = await in_thread(found)
         # An agent's own model has the view in its cache.

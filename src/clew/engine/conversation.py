@@ -22,7 +22,7 @@ CUT_COPY = 200  # characters by which a copy that its client cut is known
 _CUT = "truncated"  # the word that stands where it did
 
 
-class WholeConversation(NamedTuple):
+class FullConversation(NamedTuple):
     """What was said in all sessions, the oldest first, and what a model wrote of what nobody can look up."""
 
     nodes: list[Node]
@@ -35,11 +35,11 @@ class _Session(NamedTuple):
     is_proven: bool = False  # and of what
 
 
-async def whole_conversation(reach: ProvenPast, trace: Trace) -> WholeConversation:
+async def conversation_until_now(reach: ProvenPast, trace: Trace) -> FullConversation:
     """All that was said on a branch and, as far as that is proven, before it."""
     sessions, seen, left = list[_Session](), {trace.branch}, CHARACTERS
     while True:
-        nodes = await _said(reach, trace)
+        nodes = await _past_nodes(reach, trace)
         items = [node.item for node in nodes]
         past, at = await reach.summed_up(items, named=trace.session is not None)
         left -= sum(len(item.text) for item in items)
@@ -54,10 +54,10 @@ async def whole_conversation(reach: ProvenPast, trace: Trace) -> WholeConversati
     account = "" if first.summary is None else first.nodes[first.summary].item.text
     said = _once(sessions, reach)
     older = [node for node in said[:-MESSAGES] if typed(node.item)]
-    return WholeConversation([*older[-MESSAGES:], *said[-MESSAGES:]], account)
+    return FullConversation([*older[-MESSAGES:], *said[-MESSAGES:]], account)
 
 
-async def _said(reach: ProvenPast, trace: Trace) -> list[Node]:
+async def _past_nodes(reach: ProvenPast, trace: Trace) -> list[Node]:
     places = await remembered(reach.store, reach.scope, [trace])
     nodes = await reach.store.nodes(reach.scope, [place.id for place in places])
     return [nodes[place.id] for place in places]

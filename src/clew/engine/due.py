@@ -8,7 +8,7 @@ from clew.core.items import Node
 from clew.core.limits import LOW, LOW_SMALL, SMALL, Size
 from clew.core.view import View, shared_start
 from clew.engine.branch import Branch
-from clew.engine.net import is_over, likely
+from clew.engine.net import is_over, likely, since_call
 from clew.steps.bound import is_thinking
 from clew.steps.sealed import asks_to_compact
 from clew.steps.worklog.tasks import is_done
@@ -25,6 +25,7 @@ Why = Literal[
     "did not help",
     "just compacted",
     "would not pay",
+    "unread",
     "being read",
     "frees little",
     "threshold",
@@ -76,6 +77,13 @@ RULES = (
         ("budget.high", "budget.start"),
     ),
     DueRule(
+        "unread",
+        "it is past a threshold in a window of 32,000 tokens or more, neither `high` nor `start` is set, its client is "
+        "not about to compact, and what no call has read yet, which stays whole, is more than a compaction would leave",
+        "no, until it was read, while it fits",
+        ("budget.high", "budget.start"),
+    ),
+    DueRule(
         "being read",
         "a model is reading what will be summarized, or is to be asked once more is new",
         "no, until that is done or the limit is reached",
@@ -91,9 +99,8 @@ RULES = (
     ),
     DueRule(
         "done",
-        "the agent has just finished its list of tasks, and the history takes more than `done` of the room",
+        "the agent has just finished its list of tasks, and the history takes more than `Budget.done` of the room",
         "yes, down to `low` of what was said",
-        ("budget.done",),
     ),
     DueRule("fits", "none of these", "no"),
 )
@@ -147,7 +154,7 @@ def due(branch: Branch, view: View, target: Target, told: bool | None = None) ->
     """
     if told is not None and not is_over(branch, view, target, told):
         return Due("agent decides")
-    if branch.whole:
+    if branch.keeps_all:
         likely_size, bounds = likely(branch, view, target)
         if likely_size.within(bounds.limit):
             return Due("asked about all of it")
@@ -163,18 +170,29 @@ def due(branch: Branch, view: View, target: Target, told: bool | None = None) ->
     if branch.ledger.verdict.paused:
         return Due("did not help")
     if target.exceeded(size):
-        aimed = target.aim(size)
-        if not _has_grown(branch, view, target):
-            return Due("just compacted")
-        forecast = _forecast(branch, target, size.tokens, aimed.goal.tokens) if is_free else None
-        if forecast and not forecast.pays and not target.is_clients_next(size):
-            return Due("would not pay", None, forecast)
-        return Due("threshold", aimed, forecast)
+        return _past(branch, view, target, size, is_free)
     done = target.budget.done
     if done and size.tokens > target.frame + done * target.room and is_done(view):
         # A piece of work is over, and the next has not begun: as if somebody asked for it now.
         return Due("done", part(target, size)) if _has_grown(branch, view, target) else Due("just compacted")
     return Due("fits")
+
+
+def _past(branch: Branch, view: View, target: Target, size: Size, is_free: bool) -> Due:
+    """Whether a view above a threshold is compacted now; `is_free`: nobody but clew says when."""
+    aimed = target.aim(size)
+    if not _has_grown(branch, view, target):
+        return Due("just compacted")
+    forecast = _forecast(branch, target, size.tokens, aimed.goal.tokens) if is_free else None
+    if forecast and not target.is_clients_next(size):
+        if not forecast.pays:
+            return Due("would not pay", None, forecast)
+        # What is new would stay whole, and be read again in every call up to the next compaction; one call later it may
+        # go, too. That call reads a long request once more from the cache, which two shorter ones make up for.
+        unread = since_call(branch, view, target)
+        if target.frame + unread > aimed.goal.tokens and not target.budget.is_narrow:
+            return Due("unread", None, forecast)
+    return Due("threshold", aimed, forecast)
 
 
 def settled(found: Due, branch: Branch, before: View, after: View) -> Due:

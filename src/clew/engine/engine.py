@@ -3,7 +3,7 @@
 A host needs three calls: `prepare` before a model call, `observe` after it, `recall` on demand.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace as with_
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from clew.engine.model_limits import Budgeting, ModelLimits
 from clew.engine.pins import Back, back
 from clew.engine.recall import candidates, resolve
 from clew.engine.reopening import reopened
-from clew.engine.replay import replay
+from clew.engine.replay import outlined, replay
 from clew.engine.settings import FIXED, Settings
 from clew.engine.turns import Request, Turns
 from clew.engine.undo import Undone, undo
@@ -35,10 +35,11 @@ from clew.recognition.recognise import first_branch
 from clew.steps.handoff import Handoff
 from clew.steps.protocol import Step, off_loop
 from clew.steps.summarize import briefed
-from clew.steps.worklog.retelling import retold
+from clew.steps.worklog.retelling import retold, without_rule
 from clew.store.protocol import Store
 from clew.store.records import Batch, Call, Fork, Pin, Usage
-from clew.text.excerpts import SIZE, excerpt, whole
+from clew.store.trace import Trace
+from clew.text.excerpts import SIZE, excerpt, full_text
 from clew.text.search import Found
 from clew.tokens.provider_size import ProviderSize
 from clew.tokens.target import Filled, Target
@@ -52,7 +53,14 @@ __all__ = ["Engine", "Request", "body"]
 
 
 class Engine:
-    """Keeps every history in a store and makes, for each call, a view of it that fits."""
+    """Keeps every history in a store and makes, for each call, a view of it that fits.
+
+    >>> engine = clew.Engine(clew.SQLite(":memory:"), clew.Budget(window=8_000))
+    >>> request = clew.Request({"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]})
+    >>> view = clew.run(engine.prepare(request))
+    >>> clew.body(view)["messages"]
+    [{'role': 'user', 'content': 'Hello'}]
+    """
 
     def __init__(
         self, store: Store, budget: Budget | Budgeting | None = None, settings: Settings | None = None
@@ -162,7 +170,7 @@ class Engine:
     ) -> str:
         """Some of what an id stands for, in about `size` characters: lines such as 10-40, or those around a match."""
         nodes = await self.recall(scope, id, branch)
-        return excerpt(whole(nodes), id.strip(), lines, pattern, size)
+        return excerpt(full_text(nodes), id.strip(), lines, pattern, size)
 
     async def find(self, scope: Scope, text: str, branch: str, limit: int = 20) -> list[Found]:
         """What was said on this branch that a question is about, best first, with the lines that say so."""
@@ -245,6 +253,22 @@ class Engine:
                 raise BadRequest("code has no words for this that take less room")
             return after
 
+        return await self._rewritten(view, act, dry_run)
+
+    async def take_back(self, view: View, said: str, dry_run: bool = False) -> View:
+        """Have one of the user's rules kept in mind no longer by the newest view of a branch.
+
+        Raises `NotFound`. With `dry_run` nothing is written.
+        """
+
+        async def act(branch: Branch, target: Target) -> View:
+            if (after := without_rule(branch.view, said)) is None:
+                raise NotFound("no rule in these words is kept in mind")
+            return after
+
+        return await self._rewritten(view, act, dry_run)
+
+    async def _rewritten(self, view: View, act: Callable[[Branch, Target], Awaitable[View]], dry_run: bool) -> View:
         branch = self._turns.branches.newest(view)
         if dry_run and branch:
             return await act(branch, await self.limits.target_as_called(view.scope, view.frame, branch.trace))
@@ -336,6 +360,14 @@ class Engine:
         view = await replay(self.store, scope, trace, frame, {})
         return with_(view, scope=scope, branch=branch, seq=trace.seq - 1)
 
+    async def outline(self, scope: Scope, branch: str, until: int | None = None) -> tuple[View, Trace]:
+        """The same without words, which is much faster where it is long: what is in view, and what made it so."""
+        trace = await self.store.load(scope, branch, until)
+        if not trace.frame:
+            raise NotFound(f"nothing has been sent on branch {branch} yet")
+        view = await outlined(self.store, scope, trace, await self.store.frame(scope, trace.frame), {})
+        return with_(view, scope=scope, branch=branch, seq=trace.seq - 1), trace
+
     async def undo(self, scope: Scope, branch: str, count: int = 1, dry_run: bool = False) -> Undone:
         """Take back the newest compactions of a branch; what was said since stays. Raises `OverBudget`.
 
@@ -352,6 +384,12 @@ class Engine:
 
 
 def body(view: View, format: str | None = None, model: str | None = None) -> dict[str, Any]:
-    """The request body that sends a view: in the format the client spoke, or in that of another provider's model."""
+    """The request body that sends a view: in the format the client spoke, or in that of another provider's model.
+
+    >>> engine = clew.Engine(clew.SQLite(":memory:"), clew.Budget(window=8_000))
+    >>> said = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]}
+    >>> clew.body(clew.run(engine.prepare(clew.Request(said)))) == said
+    True
+    """
     sent = encode(view.frame, anchored(view))
     return convert(sent, format or view.frame.format, view.frame.format, model) if format or model else sent

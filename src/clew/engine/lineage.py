@@ -5,7 +5,7 @@ from dataclasses import replace as with_
 
 from clew.core.items import BESIDE, Frame, Item, Scope
 from clew.core.view import View
-from clew.engine.conversation import WholeConversation, whole_conversation
+from clew.engine.conversation import FullConversation, conversation_until_now
 from clew.engine.turns import Turns
 from clew.recognition.continuation import SHARED_NAMES
 from clew.recognition.proof import Past, answer_mark
@@ -39,9 +39,9 @@ class Lineage:
         """Whether a history that says all that this branch does may see what the branch saw of others before it."""
         return await self._turns.reach(scope, origin).may_look(await self._store.load(scope, branch))
 
-    async def whole(self, scope: Scope, branch: str, until: int) -> WholeConversation:
+    async def full_conversation(self, scope: Scope, branch: str, until: int) -> FullConversation:
         """All that was said on a branch until an event, and before it as far as that is proven."""
-        return await whole_conversation(self._turns.reach(scope), await self._store.load(scope, branch, until))
+        return await conversation_until_now(self._turns.reach(scope), await self._store.load(scope, branch, until))
 
     async def cite(self, view: View, told: View) -> None:
         """Let what stand-ins of another view stand for be recalled on this branch, by the ids that they name.

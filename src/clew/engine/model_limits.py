@@ -39,7 +39,7 @@ TAUGHT = 1_000  # models, in their scopes, of which it is remembered what report
 _OFTEN = 8  # reports from one writing to the next, once the first ones are written
 
 
-def whole_window(model: catalog.Model) -> Budget:
+def default_budget(model: catalog.Model) -> Budget:
     """The budget where nobody says otherwise."""
     return Budget(window=model.max_input or model.window, paid=not model.local)
 
@@ -83,7 +83,7 @@ class ModelLimits:
                 budget = _narrowed(given, refused)
         else:
             model = await self.windows.model(scope, frame, past)
-            budget, name = (given or whole_window)(model), frame.model
+            budget, name = (given or default_budget)(model), frame.model
             if budget.window == model.max_input:  # what a model writes has a place of its own beside that
                 answer -= max(0, model.window - model.max_input)
         if more := await self.windows.others(scope, frame):

@@ -58,7 +58,7 @@ def before_client(branch: Branch, view: View, target: Target) -> Target:
 
     A client adds what came since to what was reported, and compacts before it sends what would be too much.
     """
-    branch.ledger.growth = max(branch.ledger.growth, _since_call(branch, view, target))
+    branch.ledger.growth = max(branch.ledger.growth, since_call(branch, view, target))
     if target.ceiling is None:
         return target
     return with_(target, ceiling=target.ceiling - min(margin(branch, view, target), target.ceiling // MOST_MARGIN))
@@ -70,18 +70,18 @@ def margin(branch: Branch, view: View, target: Target) -> int:
     return max(int(branch.ledger.growth * rate), target.window // LEAST_ANSWER)
 
 
-def _since_call(branch: Branch, view: View, target: Target) -> int:
+def since_call(branch: Branch, view: View, target: Target) -> int:
     """Tokens of what came since the last call, as the view has it."""
     calls = branch.trace.calls
     new = {place.id for place in branch.trace.said[calls[-1][1] :]} if calls else set()
     return target.meter.nodes(takewhile(lambda n: n.id in new, reversed(view.nodes))).tokens
 
 
-def was_told(branch: Branch, view: View, target: Target, cue: Cue) -> bool:
+def was_asked_to_act(branch: Branch, view: View, target: Target, cue: Cue) -> bool:
     """Whether the status of the last call asked the agent to act."""
     if not branch.trace.calls:
         return False
-    since = _since_call(branch, view, target)
+    since = since_call(branch, view, target)
     size, _ = branch.ledger.size.measure(view)
     told = target.filled(size.tokens - since + STATUS, branch.ledger.size.expected(view) / max(1, size.tokens))
     return cue.heeded(told).is_reached(told)

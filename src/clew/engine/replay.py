@@ -5,6 +5,7 @@ from dataclasses import replace as with_
 
 from clew.core.edits import Edits
 from clew.core.items import Digests, Frame, Item, Node, Scope
+from clew.core.threads import LONG, in_thread_if
 from clew.core.view import View, fold
 from clew.recognition.continuation import Recognition
 from clew.recognition.other_format import native
@@ -17,14 +18,28 @@ from clew.wire.rules.binding import binds_alike
 
 async def replay(store: Store, scope: Scope, trace: Trace, frame: Frame, items: Mapping[str, Item]) -> View:
     """A branch as its edits show it; `items` are those that need no reading."""
-    said = [Node(p.id, p.content, items.get(p.id, ABSENT)) for p in trace.said]
-    nodes = fold(said, trace.edits, trace.alias, trace.gone, trace.loose, trace.patched)
-    missing = [n.id for n in nodes if n.item is ABSENT]
+    view = await outlined(store, scope, trace, frame, items)
+    missing = [n.id for n in view.nodes if n.item is ABSENT]
     stored = await store.nodes(scope, missing) if missing else {}
-    nodes = tuple(stored.get(n.id, n) for n in nodes)
+    nodes = tuple(stored.get(n.id, n) for n in view.nodes) if stored else view.nodes
     if trace.made_in:
         nodes = await native(store, scope, trace, frame.format, nodes, items)
-    return View(frame, nodes, Digests(store.secret, scope), Edits(trace.edits), trace.pins())
+    return with_(view, nodes=nodes)
+
+
+async def outlined(store: Store, scope: Scope, trace: Trace, frame: Frame, items: Mapping[str, Item]) -> View:
+    """The same without the words of what would have to be read."""
+    edits, pins = list(trace.edits), trace.pins()
+    # Events may happen to the branch while a thread folds it.
+    said, alias, gone, loose = list(trace.said), dict(trace.alias), set(trace.gone), set(trace.loose)
+    patched = trace.patched
+
+    def folded() -> tuple[Node, ...]:
+        nodes = [Node(p.id, p.content, items.get(p.id, ABSENT)) for p in said]
+        return fold(nodes, edits, alias, gone, loose, patched)
+
+    nodes = await in_thread_if(len(said) > LONG, folded)
+    return View(frame, nodes, Digests(store.secret, scope), Edits(edits), pins)
 
 
 async def counted(store: Store, scope: Scope, trace: Trace, found: Recognition) -> tuple[View, int, int] | None:
@@ -43,7 +58,7 @@ async def sent_last(store: Store, scope: Scope, found: Recognition, guard: Guard
     if found.trace.calls:
         branch = found.fork.parent if found.fork else found.trace.branch
         trace = await store.load(scope, branch, found.trace.calls[-1][0])
-    elif found.whole and found.origin and found.origin.parent:
+    elif found.keeps_all and found.origin and found.origin.parent:
         # Asked beside a conversation: there it was thought, after what was sent there.
         trace = await store.load(scope, found.origin.parent)
     else:

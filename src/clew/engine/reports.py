@@ -13,7 +13,7 @@ from clew.store.trace import Trace
 from clew.tokens.meter import Meter
 
 
-def told(
+def turn_events(
     scope: Scope, trace: Trace, first: int, written: Sequence[Event], shown: View, meter: Meter, prices: Prices | None
 ) -> Iterator[events.Event]:
     """The events of one turn, the first of which has the number `first`."""

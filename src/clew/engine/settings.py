@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from clew import catalog
+from clew.core.limits import MEMORY
 from clew.events import Listener
 from clew.secrets.guard import Policy
 from clew.steps import default
@@ -16,13 +17,18 @@ from clew.tokens import Counter
 
 Compaction = Literal["on", "shadow", "off"]
 
-MEMORY = 256 << 20  # bytes of branches that were used of late
 CHAPTER_PATIENCE = 15.0  # seconds that a full window waits for a chapter
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What an engine is told beside its store and budget."""
+    """What an engine is told beside its store and budget.
+
+    >>> settings = clew.Settings(method="llm", expand=False)
+    >>> engine = clew.Engine(clew.SQLite(":memory:"), settings=settings)
+    >>> engine.settings.method
+    'llm'
+    """
 
     step: Step = field(default_factory=default)
     """How a history is made to fit: a step, or a pipeline of them."""

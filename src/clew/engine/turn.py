@@ -17,7 +17,7 @@ from clew.engine.compaction import Compactor, Fitted
 from clew.engine.cue import Cue
 from clew.engine.model_limits import ModelLimits
 from clew.engine.replay import counted, replay, sent_last
-from clew.engine.reports import told
+from clew.engine.reports import turn_events
 from clew.events import Listener, Unproven, tell
 from clew.recognition.continuation import SHARED_NAMES, Recognition
 from clew.recognition.last_body import Incoming
@@ -150,8 +150,8 @@ def sent(turn: Turn, listeners: Sequence[Listener]) -> View:
     """The view to send, now that it is in the log; listeners hear of it. Raises what kept it from fitting."""
     branch, view, trace = turn.branch, turn.fitted.view, turn.branch.trace
     if turn.written and listeners:
-        heard = turn.guard.told(turn.scope, trace.branch, turn.first, turn.found.said())
-        facts = told(turn.scope, trace, turn.first, turn.written, turn.shown, turn.target.meter, turn.prices)
+        heard = turn.guard.masked_events(turn.scope, trace.branch, turn.first, turn.found.said())
+        facts = turn_events(turn.scope, trace, turn.first, turn.written, turn.shown, turn.target.meter, turn.prices)
         lost = [Unproven(turn.scope, trace.branch, turn.first)] if turn.found.lost else []
         tell(listeners, [*lost, *heard, *facts])
     if turn.fitted.error is not None:

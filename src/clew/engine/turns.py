@@ -18,7 +18,7 @@ from clew.engine.compaction import Compactor, Drafting, accepted
 from clew.engine.cue import Cue
 from clew.engine.model_limits import ModelLimits
 from clew.engine.replay import replay
-from clew.engine.reports import told
+from clew.engine.reports import turn_events
 from clew.engine.settings import Settings
 from clew.engine.turn import Turn, fitted, recognised, sent, shown, written
 from clew.errors import Conflict, NotFound, Purged
@@ -46,7 +46,12 @@ TRIES = 20  # when another process extends the same branch at the same moment
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as the client made it."""
+    """A request as the client made it.
+
+    >>> body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello"}]}
+    >>> clew.Request(body, session="greeting").session
+    'greeting'
+    """
 
     body: Mapping[str, Any] | bytes
     format: str | None = None  # told from the body if not given
@@ -64,6 +69,7 @@ class _Paused(Exception):
     """A turn that is to wait for a model."""
 
     def __init__(self, scope: Scope, branch: Branch) -> None:
+        super().__init__(f"branch {branch.trace.branch} waits for a chapter")  # tracebacks are logged, words are not
         self.scope, self.branch = scope, branch
 
 
@@ -118,7 +124,7 @@ class Turns:
     async def _warm(self, branch: Branch, request: Request, body: Body, silent: bool, waited: bool) -> View | None:
         """A turn on a branch in memory: what is new costs, what is old does not. None: it is another conversation."""
         async with branch.lock:
-            if branch.stale or (branch.whole and branch.trace.edits):  # asked again, it may fit without the folds
+            if branch.stale or (branch.keeps_all and branch.trace.edits):  # asked again, it may fit without the folds
                 return None
             incoming = await in_thread_if(branch.body.takes_long(body), lambda: branch.body.read(body))
             if incoming is None or incoming.same < branch.body.solid:
@@ -151,7 +157,7 @@ class Turns:
         found.origin = None if found.fork else found.origin if proven else request.origin or found.origin
         branch = Branch(found.trace, known, View(incoming.frame, (), self.digests(request.scope)))
         branch.beside = request.session if found.trace.session is None else None
-        branch.whole = found.whole
+        branch.keeps_all = found.keeps_all
         asked = request.method, request.cue, request.own, silent, waited
         return await self.turn(Turn(request.scope, branch, incoming.frame, found, looking.guard, incoming, *asked))
 
@@ -208,7 +214,7 @@ class Turns:
             apply(branch.trace, *edits)
             branch.sent.chain = chain
             branch.view = with_(after, edits=branch.view.edits.plus(branch.trace.edits[known:]))
-            tell(self.listeners, told(scope, branch.trace, first, edits, view, target.meter, None))
+            tell(self.listeners, turn_events(scope, branch.trace, first, edits, view, target.meter, None))
             return branch.as_sent(after)
 
     async def said(self, scope: Scope, branch: str, until: int | None = None) -> Trace:

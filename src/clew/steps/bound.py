@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from dataclasses import replace as with_
 
 from clew.core.align import shared
-from clew.core.cuts import is_said_by_assistant
+from clew.core.cuts import is_by_assistant
 from clew.core.items import Item, Node
 from clew.core.view import Swap, View, shared_start
 from clew.steps.lines import plain
@@ -111,7 +111,7 @@ def _swaps(view: View, since: int) -> Iterator[Swap]:
         while at < len(nodes) and _thought(nodes[at]):
             at += 1
         if first < at:
-            led = nodes[at] if at < len(nodes) and is_said_by_assistant(nodes[at]) else None
+            led = nodes[at] if at < len(nodes) and is_by_assistant(nodes[at]) else None
             if led is None:
                 yield Swap(first, at, [plain(_opening(nodes[first].item, nodes[first].item), WORDLESS)])
             elif led.id in view.pinned or led.item.kind == "opaque":

@@ -101,7 +101,7 @@ def _use(call: Item) -> Use:
         return Use()
     what = {k: v for k, v in given.items() if k not in REMARK_KEYS}
     path = next((v for k in PATH_KEYS if isinstance(v := what.get(k), str) and v), "")
-    if path and _is_whole_text(call.name, what):
+    if path and _is_full_text(call.name, what):
         return Use(path, writes=True)
     if _prints(what) or (path and _is_read(what)):
         return Use(path, read=f"{call.name} {canonical(what)}")
@@ -114,7 +114,7 @@ def _is_read(given: dict[str, Any]) -> bool:
     return all(FILE_PART.fullmatch(v) if isinstance(v, str) else not isinstance(v, dict) for v in rest.values())
 
 
-def _is_whole_text(name: str, given: dict[str, Any]) -> bool:
+def _is_full_text(name: str, given: dict[str, Any]) -> bool:
     """Nothing but a path and a text: no place in the file, no text to look for, no mode."""
     texts = [k for k in WHOLE_TEXTS if isinstance(given.get(k), str)]
     rest = given.keys() - {*PATH_KEYS, *texts}

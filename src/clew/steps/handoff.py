@@ -11,11 +11,12 @@ from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
+from clew.core.bounds import clip
 from clew.core.cuts import groups
 from clew.core.items import SHORT, Item, Node
 from clew.core.pointers import pointer
 from clew.core.view import Swap, View
-from clew.steps.lines import clip, omitted
+from clew.steps.lines import omitted
 from clew.steps.sealed import instructed, sealed
 from clew.steps.shorten import parsed
 from clew.steps.worklog.refusals import REFUSED_HEADING

@@ -5,6 +5,7 @@ from collections import Counter as Tally
 from collections.abc import Mapping, Sequence
 from dataclasses import replace as with_
 
+from clew.core.bounds import clip
 from clew.core.items import Item, Node
 from clew.core.pointers import PREVIEWED, pointer
 from clew.core.view import View
@@ -131,12 +132,6 @@ def amount(item: Item) -> str:
     held = sum(1 for _ in media.blocks(item.wire)) if item.wire else 0
     beside = f" and {held:,} media" if held else ""
     return f"{len(item.text):,} characters" + (f" in {lines:,} lines" if lines > 1 else "") + beside
-
-
-def clip(text: str, most: int) -> str:
-    """Text on one line, cut to size."""
-    line = " ".join(text[: most * 4].split())
-    return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def plural(noun: str) -> str:

@@ -24,17 +24,21 @@ BRIEF_TOKENS = 24  # and the shortest one that names an id
 
 def first_exchange(nodes: Sequence[Node]) -> Stretch:
     """The first thing the user said and the first thing that was answered in words."""
-    start = stop = _compacted(nodes)
-    while stop < len(nodes) and _asked(nodes[stop]):
-        stop += 1
-    if stop == start:
-        return 0, 0
-    for first, end in groups(nodes[stop : stop + 50]):
+    start, stop = first_asked(nodes)
+    for first, end in groups(nodes[stop : stop + 50]) if stop > start else ():
         said = nodes[stop + first : stop + end]
         if said and all(n.item.role == "assistant" and n.item.kind == "text" for n in said):
             return start, stop + end
         break
     return start, stop
+
+
+def first_asked(nodes: Sequence[Node]) -> Stretch:
+    """The first thing the user said."""
+    start = stop = _compacted(nodes)
+    while stop < len(nodes) and _asked(nodes[stop]):
+        stop += 1
+    return (start, stop) if stop > start else (0, 0)
 
 
 def newest_turn(nodes: Sequence[Node]) -> Stretch:
@@ -81,7 +85,7 @@ def unread(view: View, target: Target) -> Sequence[bool]:
     return new if target.meter.nodes(_of(view, new)).within(room) else [False] * len(new)
 
 
-def told_turn(view: View, target: Target) -> range:
+def turn_to_fold(view: View, target: Target) -> range:
     """Where the newest user turn stands if a log may tell of it: it was read, and takes more than half of the goal.
 
     A long paste or task must not take the room of all the work that was done about it.
@@ -179,7 +183,7 @@ def beside(view: View, target: Target) -> Target:
 
 def _arriving(view: View, target: Target) -> int:
     """Tokens of the newest exchange; what will be shorter gives no more room."""
-    shorter = {*told_turn(view, target), *long_calls(view, target)}
+    shorter = {*turn_to_fold(view, target), *long_calls(view, target)}
     if crowding(view, target):
         shorter |= {i for i in range(*arrived(view.nodes)) if view.nodes[i].item.kind == "result"}
     kept = [is_new and i not in shorter for i, is_new in enumerate(unread(view, target))]
@@ -214,12 +218,11 @@ def protected(view: View, target: Target) -> list[bool]:
 
     Where the newest exchange does not fit, previews of it are left to `Offload` and `Trim`.
     """
-    held, told = fixed(view, target) | served(view) | instructed(view), told_turn(view, target)
+    held, told = fixed(view, target) | served(view) | instructed(view), turn_to_fold(view, target)
     keep = [(kept and i not in told) or i in held for i, kept in enumerate(newest(view))]
-    head, tail = first_exchange(view.nodes), (tail_start(view, target), len(view.nodes))
-    if target.meter.span(view, *head).tokens > FIRST * history(target):
-        head = 0, 0
-    for start, stop in (head, tail):
+    most, heads = FIRST * history(target), (first_exchange(view.nodes), first_asked(view.nodes))
+    head = next((one for one in heads if target.meter.span(view, *one).tokens <= most), (0, 0))
+    for start, stop in (head, (tail_start(view, target), len(view.nodes))):
         keep[start:stop] = [True] * (stop - start)
     return keep
 

@@ -31,14 +31,14 @@ class Summarize(PureStep):
     focus: str = field(default="", repr=False)  # what somebody who has it compacted cares for above all
     chapters: Sequence[Chapter] = field(default=(), repr=False)  # that models wrote of what may be folded
     reached: Reached | None = field(default=None, repr=False)  # hears what other steps leave to fold, and how far
-    whole: bool = field(default=False, repr=False)  # neighbours are one block, however long
+    merges: bool = field(default=False, repr=False)  # neighbours are one block, however long
 
     def apply(self, view: View, target: Target) -> View:
         if self.reached:
             self.reached((view, target))
         target = beside_log(view, target)
         while target.excess(view):  # beside blocks that one pass wrote, the next may find room for another
-            swaps = LogFold(History(view, target, self.focus, self.chapters), self.most, self.whole).swaps()
+            swaps = LogFold(History(view, target, self.focus, self.chapters), self.most, self.merges).swaps()
             before, view = view, view.replace_all(swaps, by=self)
             if target.size(view).tokens >= target.size(before).tokens:
                 break

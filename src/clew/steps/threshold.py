@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from dataclasses import replace as with_
 from typing import Any
 
-from clew.core.limits import HIGH
 from clew.errors import BadRequest
 from clew.tokens.target import Target
 
@@ -59,7 +58,7 @@ class OfWindow(Threshold):
 
 def _above(high: float, target: Target) -> Target:
     """A target that starts there, and stops as far below as it would have."""
-    low = high * target.budget.lower / min(target.budget.upper, HIGH)
+    low = min(high, high * target.budget.lower / target.budget.usual)
     return target.under(with_(target.budget, high=high, low=low))
 
 

@@ -77,7 +77,7 @@ def lengths(reply: Reply) -> Lengths:
         if ends or after or not reply.cut:
             found[name] = body[: ends[-1] if ends else None].strip()
     if not found:
-        return Lengths(whole_lines(text) if reply.cut else text)
+        return Lengths(without_last_line(text) if reply.cut else text)
     full = found.get("full") or found.get("short") or found.get("line", "")
     return Lengths(full, found.get("short", ""), found.get("line", ""))
 
@@ -149,6 +149,6 @@ def first_lines(text: str, most: int) -> str:
     return "\n".join(kept)
 
 
-def whole_lines(text: str) -> str:
+def without_last_line(text: str) -> str:
     """A text that was cut off, without its last line."""
     return text.rpartition("\n")[0] or text

@@ -45,14 +45,14 @@ def wanted(
     `after` is the view as code alone would fold it, where that is known.
     """
     asked = coming(view, target, chapters, size, after)
-    fresh = [one for one in asked if one.tokens >= LEAST_UNREAD and not one.told]
+    fresh = [one for one in asked if one.tokens >= LEAST_UNREAD and not one.blocks]
     told = {id for chapter in chapters for id in chapter.ids}
     known = target.meter.nodes(n for n in view.nodes if n.id in told).tokens
     unread = sum(one.tokens for one in fresh)
     fresh = [one for one in fresh if one.tokens >= STRETCH_SHARE * unread]
     if not unread or unread < UNREAD_SHARE * (unread + known):
         return None
-    return Wanted(view, (*(one for one in asked if one.told), *fresh))
+    return Wanted(view, (*(one for one in asked if one.blocks), *fresh))
 
 
 async def written_of(author: Author, want: Wanted, focus: str = "", after: View | None = None) -> Written:
@@ -121,7 +121,7 @@ class Asking:
 
         def is_told(one: ChapterStretch) -> bool:
             ids = tuple(node.id for node in one.nodes)
-            return ids in whole if one.told else any(id in told for id in ids)
+            return ids in whole if one.blocks else any(id in told for id in ids)
 
         asked = tuple(one for one in want.asked if not is_told(one))
         if not asked:  # another process had it written: it is paid for once

@@ -13,7 +13,7 @@ class ReaderKnows(NamedTuple):
     """What a reader of the chapter will know anyway, and what an author may use."""
 
     titles: Sequence[str] = ()  # what earlier chapters tell, a line each
-    told: frozenset[str] = frozenset()  # the lines that earlier chapters have in view
+    in_view: frozenset[str] = frozenset()  # the lines that earlier chapters have in view
     frame: Frame | None = None  # the system prompt and the tools of the conversation
     after: View | None = None  # a request that shows all of it and was just sent: its model has that in its cache
     window: int | None = None  # of the conversation's own model, where somebody knows it to be smaller

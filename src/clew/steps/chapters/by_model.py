@@ -32,6 +32,7 @@ from clew.tokens import Counter, counter_for
 from clew.tokens.meter import Meter
 
 if TYPE_CHECKING:
+    from clew.steps.chapters.exact import KeysOfTexts
     from clew.steps.chapters.vouch import LeftOut, Vouched
 
 SIZE = 4_000  # tokens of a chapter, at most
@@ -100,7 +101,7 @@ class _Work:
 
     def __init__(self, author: ByModel, asked: Sequence[ChapterStretch], known: ReaderKnows, focus: str) -> None:
         # A prompt of somebody's own says nothing of a record that is there already.
-        self.parts = [one for one in asked if not (one.told and author.prompt)]
+        self.parts = [one for one in asked if not (one.blocks and author.prompt)]
         self.author, self.known, self.focus = author, known, focus
         self.counter: Counter = counter_for(author.model.name)
         self.language = language_of("\n".join(n.item.text for n in self._nodes() if voice_of(n.item) == "user"))
@@ -110,6 +111,7 @@ class _Work:
         self.faults: list[str] = []
         self.calls = self.tokens = self.spent = 0
         self.cost: float | None = 0.0
+        self._keys: KeysOfTexts | None = None
 
     def _nodes(self) -> Iterator[Node]:
         return (node for one in self.parts for node in one.nodes)
@@ -117,7 +119,7 @@ class _Work:
     async def ask(self) -> None:
         """Go on from a request that was just sent, if that shows most of it; else have all of it read."""
         if not await self._followed() and not await self._read_at_once():
-            await self._read_in_chunks([one for one in self.parts if not one.told])
+            await self._read_in_chunks([one for one in self.parts if not one.blocks])
 
     async def _followed(self) -> bool:
         """Whether the request can be gone on with: the model has it in its cache, and in it most that is to be read."""
@@ -125,7 +127,7 @@ class _Work:
         if after is None or not author.follows or after.frame.model != author.model.name:
             return False
         meter, there = Meter(counter_for(author.model.name)), {n.id for n in after.nodes}
-        new = [one for one in self.parts if not one.told]
+        new = [one for one in self.parts if not one.blocks]
         lacking = [n for one in new for n in one.nodes if n.id not in there]
         if 2 * meter.nodes(lacking).tokens > sum(one.tokens for one in new):
             return False
@@ -144,14 +146,13 @@ class _Work:
         """What is to be told anew and has fewer words in view."""
         made = {n.id: n.item.text for n in after.nodes if n.item.kind == "summary"}
         told = {line.strip() for text in made.values() for line in text.splitlines()}
-        pairs = [pair for one in self.parts for pair in zip(one.told, one.shown, strict=False)]
+        pairs = [pair for one in self.parts for pair in zip(one.blocks, one.shown, strict=False)]
         texts = [text for text, node in pairs if node.id in made]
         return [text for text in texts if any(line.strip() not in told for line in text.splitlines()[1:])]
 
     async def _read_at_once(self) -> bool:
-        """Whether all fits into one question; of a record that is told anew the lines that tell most, if need be."""
-        for share in SHARES_TOLD:
-            some = [_told_by(one, share) for one in self.parts if share or not one.told]
+        """Whether all fits into one question; of a record that is told anew less, if need be."""
+        for some in self._ever_less():
             text, asked = questions.reading(some), self.question(some)
             read = self.counter.text(text)
             left = int(SLACK * self._window()) - self.counter.text(asked) - read
@@ -160,6 +161,12 @@ class _Work:
                 await self._asked(Prompt(text, min(left, ANSWER * size), asked), parts, asked, read)
                 return True
         return False
+
+    def _ever_less(self) -> Iterator[list[ChapterStretch]]:
+        """The parts; then without what code adds to a model's words, then by those of its lines that tell most."""
+        yield self.parts
+        for share in SHARES_TOLD:
+            yield [_with_share_of_lines(one, share) for one in self.parts if share or not one.blocks]
 
     async def _read_in_chunks(self, parts: Sequence[ChapterStretch]) -> None:
         """As many questions as it takes."""
@@ -241,7 +248,7 @@ class _Work:
         if len(replies) > len(parts):  # it quotes such an answer: whose words are whose is not known
             replies = [reply]
         if len(replies) == 1:
-            parts = [max(parts, key=lambda one: (not one.told, one.tokens))]
+            parts = [max(parts, key=lambda one: (not one.blocks, one.tokens))]
         shown = [*self._nodes(), *(self.known.after.nodes if follows and self.known.after else ())]
         return [self._read(one, part, asked, shown) for part, one in zip(parts, replies, strict=False)]
 
@@ -249,21 +256,25 @@ class _Work:
         """The chapter that a reply is, the lines of it that do not stand, and what is wrong, if it is none."""
         ids, nodes = tuple(n.id for n in part.nodes), part.nodes
         unused = Chapter(ids, (), self.author.name, (), asked, reply.text)
-        source = part.tokens if part.told else sum(self.counter.item(n.item) for n in nodes)
+        source = part.tokens if part.blocks else sum(self.counter.item(n.item) for n in nodes)
         if wrong := answers.flaw(reply, source, part.size, asked, self.language, self.counter.text):
             return ReadPart(unused, (), wrong)
         # Not sooner: to compile what it looks for takes a tenth of a second, and most processes ask no model.
+        from clew.steps.chapters.exact import KeysOfTexts
         from clew.steps.chapters.vouch import Vouching
+
+        self._keys = self._keys or KeysOfTexts()
 
         own = {*ids}
         around = [n for n in shown if n.id not in own]
-        vouching = Vouching(nodes, "\n".join((frame_text(self.known.frame), *self.known.titles)), around)
-        found = [vouching.vouch(text) for text in answers.lengths(reply).without(self.known.told).texts]
+        beside = "\n".join((frame_text(self.known.frame), *self.known.titles))
+        vouching = Vouching(nodes, beside, around, self._keys)
+        found = [vouching.vouch(text) for text in answers.lengths(reply).without(self.known.in_view).texts]
         full = found[0]
         left_out = tuple(full.left_out)
         if is_invented(full):
             return ReadPart(unused, left_out, "invented")
-        if not part.told and is_vague(full.text, nodes):
+        if is_vague(full.text, nodes, part.blocks):
             return ReadPart(unused, left_out, "vague")
         kept = [one for one in found if one.text.strip()]
         if not kept:
@@ -290,10 +301,10 @@ def _sized(parts: Sequence[ChapterStretch], left: int) -> list[ChapterStretch]:
     return [one._replace(size=int(min(1.0, share) * one.size)) for one in parts] if share >= LEAST_SHARE else []
 
 
-def _told_by(part: ChapterStretch, share: float) -> ChapterStretch:
-    """A part whose blocks are told by such a share of their lines."""
-    told = tuple(chosen(text, share) for text in part.told) if share < 1 else part.told
-    return part._replace(told=told)
+def _with_share_of_lines(part: ChapterStretch, share: float) -> ChapterStretch:
+    """A part whose blocks are told by such a share of their lines, none of which code added."""
+    bare = part.bare or part.blocks
+    return part._replace(blocks=tuple(chosen(text, share) for text in bare) if share < 1 else bare)
 
 
 def is_invented(vouched: "Vouched") -> bool:
@@ -301,12 +312,17 @@ def is_invented(vouched: "Vouched") -> bool:
     return vouched.unfound >= SOME_UNFOUND and vouched.unfound > UNFOUND_SHARE * vouched.tokens
 
 
-def is_vague(text: str, nodes: Sequence[Node]) -> bool:
+def is_vague(text: str, nodes: Sequence[Node], record: Sequence[str] = ()) -> bool:
     """Whether a text has far fewer names and figures than there are to tell in as many words.
 
-    Where the assistant speaks of what it finds these are those that were spoken of, for who tells of a table need not
-    copy it; else what code would tell.
+    Of a record that it tells anew these are those of the lines that code would choose. Where the assistant speaks of
+    what it finds these are those that were spoken of, for who tells of a table need not copy it; else what code would
+    tell.
     """
+    if record:
+        whole = "\n".join(record)
+        known = _names(chosen(whole, min(1.0, len(text) / max(1, len(whole)))))
+        return _count(known) >= MANY_TOKENS and _count(_names(text)) < VAGUE * _count(known)
     told, known = _names(text), _names(summary(nodes, len(text)))
     voices = Tally(voice_of(n.item) for n in nodes if n.item.text)
     if voices["said"] >= SPEAKS * voices["result"]:

@@ -9,11 +9,12 @@ import re
 import string
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
 from typing import NamedTuple
 
+from clew.core.caches import remembers
 from clew.facts.finding import EXTENSION, SHA, classify
 from clew.text.framing import seen, shown
 from clew.text.words import COMMON, SIGNS, leaves
@@ -76,7 +77,8 @@ _UNITS = {
 _UNIT = "|".join(sorted(map(re.escape, _UNITS), key=len, reverse=True))
 _NAMED_MONTH = "|".join(sorted(map(re.escape, _MONTH), key=len, reverse=True))
 _SCANNED = re.compile(
-    r"(?P<skip>\\[nrt])"  # a line break inside quoted JSON is no letter of the next word
+    # A line break inside quoted JSON is no letter of the next word; nothing else begins with what stands around words.
+    r"(?P<skip>\\[nrt]|[\s\"'`(){}\[\]<>|=,;:*]+)"
     r"|(?P<url>\b(?:https?|ftp|wss?)://[^\s\"'<>`)\]}|\\]+)"
     r"|(?P<date>(?<![\w.])(?:1[6-9]|20)\d\d(?:[-/.]\d\d?[-/.]\d\d?(?!\d)(?:[T ]\d\d:\d\d)?|-(?:0\d|1[0-2])(?![\w-])"
     r"|\s?[年년]\s?\d\d?\s?[月월](?:\s?\d\d?\s?[日号號일])?)"
@@ -84,7 +86,8 @@ _SCANNED = re.compile(
     r"|(?<![\w.])\d\d?\s?[日号號일](?!\w)"
     r"|(?<![\w.,])\d\d?\.\s?\d\d?\.(?:\s?\d{4}(?!\d))?(?!\d)"
     rf"|(?<![\w.,])\d\d?(?:st|nd|rd|th|er|\.|º|ª)?\s(?:of\s|de\s|d['’])?(?i:{_NAMED_MONTH})\b(?:\.?,?\s(?:de\s|of\s)?\d{{4}}(?!\d))?"
-    rf"|\b(?i:{_NAMED_MONTH})\.?,?\s(?:de\s)?(?:\d\d?(?:st|nd|rd|th)?(?![\d:]|[.,]\d)(?:,?\s(?:19|20)\d\d(?!\d))?|(?:19|20)\d\d(?!\d))"
+    # What stands before a digit only is looked at twice: most words are no month.
+    rf"|\b(?=[^\W\d_]{{3,12}}\.?,?\s(?:de\s)?\d)(?i:{_NAMED_MONTH})\.?,?\s(?:de\s)?(?:\d\d?(?:st|nd|rd|th)?(?![\d:]|[.,]\d)(?:,?\s(?:19|20)\d\d(?!\d))?|(?:19|20)\d\d(?!\d))"
     r"|(?<![\w.,/-])\d\d?/\d\d?(?:/(?:\d{4}|\d\d))?(?![\w/])|(?<![\w.,/-])\d\d-\d\d(?![\w-]|\.\d))"
     r"|(?P<time>(?<![\w:.])\d\d?(?:[:hH]\d\d(?!\d)(?::\d\d)?(?:\s?[aApP]\.?[mM]\b)?"
     r"|\s?(?:[aApP]\.?[mM]\b|[uU]hr\b|o['’]clock|[点點時时시](?:\s?\d\d?\s?分)?)))"
@@ -155,15 +158,13 @@ def written(token: ExactToken) -> str:
 
 def stems(text: str) -> set[str]:
     """The content words of a text by their first letters; where there are no spaces, by pairs of signs."""
-    found = set[str]()
-    for word in _LETTERS.findall(plain(text).lower()):
-        found.update(_stems(word))
-    return found
+    return set[str]().union(*map(_stems, _LETTERS.findall(plain(text).lower())))
 
 
-def _stems(word: str) -> Iterable[str]:
+@remembers(1 << 16)
+def _stems(word: str) -> tuple[str, ...]:
     if word[0] >= "\u0e00" and SIGNS.match(word):
-        return [word[i : i + 2] for i in range(len(word) - 1)]
+        return tuple(word[i : i + 2] for i in range(len(word) - 1))
     if len(word) < 2 or word in SMALL_WORDS:
         return ()
     return ((word.removesuffix("s") if len(word) > 3 else word)[:STEM],)
@@ -172,25 +173,40 @@ def _stems(word: str) -> Iterable[str]:
 # --- the originals ----------------------------------------------------------------------------------------------------
 
 
+class KeysOfTexts:
+    """The keys of each text, read once: each chapter of several is held against all that its model was shown."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, frozenset[str]] = {}
+        self._known: dict[str, frozenset[str]] = {}  # what a piece of a text gives
+
+    def __call__(self, text: str) -> frozenset[str]:
+        if (keys := self._of.get(text)) is None:
+            looks = plain(text)
+            keys = self._of[text] = frozenset(_keys(looks, self._known)).union(f"w{stem}" for stem in stems(text))
+        return keys
+
+
 class Originals:
     """Where each key stands, by the number of its node; -1 is what stands beside the history."""
 
-    def __init__(self, texts: Sequence[str], beside: str = "") -> None:
+    def __init__(self, texts: Sequence[str], beside: str = "", keys: KeysOfTexts | None = None) -> None:
         self._at: defaultdict[str, list[int]] = defaultdict(list)
-        known: dict[str, frozenset[str]] = {}
+        keys = keys or KeysOfTexts()
         for n, text in enumerate((beside, *texts), -1):
-            text = plain(text)
-            for key in _keys(text, known) | (_days_around(text) if n < 0 else set()):
+            for key in keys(text) if n >= 0 else keys(text) | _days_around(plain(text)):
                 self._at[key].append(n)
-            for stem in {s for word in set(_LETTERS.findall(text.lower())) for s in _stems(word)}:
-                self._at[f"w{stem}"].append(n)
         self.size = len(texts)
         self._values = sorted({float(key[1:]) for key in self._at if key[0] == "n"})
         self._hashes = sorted(key[1:] for key in self._at if key[0] == "s" and SHA.fullmatch(key[1:]))
 
+    def nodes_with(self, stem: str) -> Sequence[int]:
+        """The nodes that have a word."""
+        return self._at.get(f"w{stem}", ())
+
     def fitting(self, words: set[str]) -> set[int] | None:
         """The nodes that have one of these words, and their neighbours; None: all of them."""
-        found = [self._at[key] for word in words if (key := f"w{word}") in self._at]
+        found = [nodes for word in words if (nodes := self.nodes_with(word))]
         if not found:
             return None
         return {-1}.union(*((n - 1, n, n + 1) for some in found for n in some))
@@ -218,7 +234,7 @@ class Originals:
             yield from (Way((f"s{full}",)) for full in found if full.startswith(token.text.lower()))
 
 
-def said_by(text: str, name: str = "") -> str:
+def text_of(text: str, name: str = "") -> str:
     """The words of a call or a result: what JSON escapes is written out."""
     if "\\u" in text and text[:1] in "{[":
         with suppress(ValueError, RecursionError):
@@ -229,10 +245,9 @@ def said_by(text: str, name: str = "") -> str:
 def _keys(text: str, known: dict[str, frozenset[str]]) -> set[str]:
     found = set[str]()
     for match in _SCANNED.finditer(text):
-        kind, chunk = str(match.lastgroup), match.group()
-        if kind == "skip":
+        if (kind := str(match.lastgroup)) == "skip":
             continue
-        chunk = chunk.rstrip(_CLOSING) if kind == "url" else chunk
+        chunk = match.group().rstrip(_CLOSING) if kind == "url" else match.group()
         mark = chunk if kind == "chunk" else f"{kind} {chunk}"
         if (keys := known.get(mark)) is None:
             keys = known[mark] = frozenset(_keys_of(kind, chunk))

@@ -65,7 +65,7 @@ def several(parts: Sequence[ChapterStretch], language: str) -> str:
         )
         found.append(instruction("parts").replace("{parts}", f"{len(parts)}").replace("{sizes}", sizes))
     for n, one in enumerate(parts, 1):
-        if one.told:
+        if one.blocks:
             which = f"Part {n}" if len(parts) > 1 else "What you are shown this time"
             found.append(instruction("earlier").replace("{which}", which))
     return "\n\n".join(found)
@@ -88,7 +88,7 @@ def _reaches(nodes: Sequence[Node]) -> str:
 
 def reading(parts: Sequence[ChapterStretch]) -> str:
     """All of these, for a model that has nothing of them."""
-    texts = ["\n\n".join(one.told) if one.told else lines(one.nodes) for one in parts]
+    texts = ["\n\n".join(one.blocks) if one.blocks else lines(one.nodes) for one in parts]
     return texts[0] if len(texts) == 1 else "\n\n".join(f"Part {n}:\n{text}" for n, text in enumerate(texts, 1))
 
 

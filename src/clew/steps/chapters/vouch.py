@@ -17,11 +17,12 @@ from clew.core.items import Item, Node
 from clew.facts.sheets import voice_of
 from clew.steps.chapters.exact import (
     ExactToken,
+    KeysOfTexts,
     Originals,
     capitals_are_rare,
     proper,
-    said_by,
     stems,
+    text_of,
     tokens,
     written,
 )
@@ -145,13 +146,15 @@ class Vouching:
     Nor is what the model was shown `around` the stretch.
     """
 
-    def __init__(self, nodes: Sequence[Node], beside: str = "", around: Sequence[Node] = ()) -> None:
+    def __init__(
+        self, nodes: Sequence[Node], beside: str = "", around: Sequence[Node] = (), keys: KeysOfTexts | None = None
+    ) -> None:
         shown = [node.item for node in (*nodes, *around)]
         self._items = [item for item in shown if item.kind != "summary"]
-        self._texts = [said_by(item.text, item.name if item.kind == "call" else "") for item in self._items]
+        self._texts = [text_of(item.text, item.name if item.kind == "call" else "") for item in self._items]
         self._beside = beside
         told = (node.item.text for node in around if node.item.kind == "summary")  # vouched for when it was written
-        self._originals = Originals(self._texts, "\n".join((beside, *told)))
+        self._originals = Originals(self._texts, "\n".join((beside, *told)), keys)
         self._results = {n for n, item in enumerate(self._items) if voice_of(item) == "result"}
 
     def vouch(self, text: str) -> Vouched:
@@ -274,10 +277,7 @@ class Vouching:
             # What stands nowhere may be what a tool said in code; a wrong figure is named, and leaves the wish.
             if where <= passing and (where or token.kind not in _COUNTED):
                 return True
-        spoken, passed = set[str](), set[str]()
-        for n in (self._originals.fitting(said) or set()) & set(range(len(self._texts))):
-            (passed if n in passing else spoken).update(said & stems(self._texts[n]))
-        return 2 * len(passed - spoken) >= len(said)
+        return 2 * sum(self._is_only_in(passing, stem) for stem in said) >= len(said)
 
     def _is_answered(self, claim: str, line: str) -> bool:
         """Whether a few words ("They agreed.") tell of an answer to a question about what their line is about."""
@@ -292,9 +292,8 @@ class Vouching:
         said = stems(line)
         if len(said) < 2:
             return False
-        own, tools = self._voices
-        only = (said & tools) - own
-        if not only and not any(not self._is_own(token) for token in tokens(line)):
+        only = (stem for stem in said if self._is_only_in(self._results, stem) and stem not in self._beside_words)
+        if not any(only) and not any(not self._is_own(token) for token in tokens(line)):
             return False
         rows = Counter(row for stem in said for row in self._rows.get(stem, ()))
         return bool(rows) and max(rows.values()) >= max(2, REPEATED * (len(said) - beside))
@@ -356,16 +355,14 @@ class Vouching:
                     found.append((stems(both), _noes(both), pasted, False))
         return found
 
+    def _is_only_in(self, places: set[int], stem: str) -> bool:
+        """Whether a word stands there, and nowhere else in what was said."""
+        where = set(self._originals.nodes_with(stem)) - {-1}
+        return bool(where) and where <= places
+
     @cached_property
-    def _voices(self) -> tuple[set[str], set[str]]:
-        """The words of user, assistant and frame, and those of tools."""
-        own, tools = stems(self._beside), set[str]()
-        for n, text in enumerate(self._texts):
-            if n in self._results:
-                tools |= stems(text)
-            else:
-                own |= stems(text)
-        return own, tools
+    def _beside_words(self) -> set[str]:
+        return stems(self._beside)
 
     @cached_property
     def _typed_text(self) -> str:

@@ -12,8 +12,8 @@ from clew.steps.dedupe import COMMAND_KEYS, PATH_KEYS, WHOLE_TEXTS
 from clew.steps.outcome import exit_code, failed
 from clew.steps.shorten import parsed
 from clew.steps.worklog.changes import FileChange, change, patched, written
-from clew.steps.worklog.commands import commit_told, looks, shortened_command, written_by
-from clew.steps.worklog.refusals import refusal, says_unmade
+from clew.steps.worklog.commands import commit_of, looks, shortened_command, written_by
+from clew.steps.worklog.refusals import is_refusal, refusal
 from clew.steps.worklog.results import RESULT_LINE, broke, outcome
 from clew.steps.worklog.wording import MORE, on_one_line, opening, words
 from clew.text.quoting import ASSISTANT, code, enclosed, quoted
@@ -48,7 +48,7 @@ class Act:
 
     kind: ActKind
     what: str  # the file, the command, what was looked for
-    told: str  # what came of it
+    outcome: str  # what came of it
     ok: bool = True
     changes: tuple[FileChange, ...] = ()
     commit: bool = False
@@ -63,14 +63,14 @@ def act_of(call: Item, result: Item | None, most: int = TEXT_READ) -> Act:
     said = _ANSI.sub("", ends(result.text, most)) if result else ""
     act = _act_of(call, result, said)
     left = unread(len(result.text), most) if result and act.kind in _TOLD else ""
-    return with_(act, told=f"{act.told} ({left})".strip()) if left else act
+    return with_(act, outcome=f"{act.outcome} ({left})".strip()) if left else act
 
 
 def _act_of(call: Item, result: Item | None, said: str) -> Act:
     given: Any = parsed(call.text)
     if result and (refused := refusal(result, said)):
         return Act("refused", _asked_for(call, given), refused.why, ok=False)
-    ok = result is not None and not failed(result) and not says_unmade(said)
+    ok = result is not None and not failed(result) and not is_refusal(said)
     if not isinstance(given, Mapping):
         given = {"input": call.text} if call.text.strip() else {}
     for known in (_plan, _edit, _command, _question, _report, _look):
@@ -180,7 +180,7 @@ def command_act(command: str, result: Item | None, said: str, ok: bool, backgrou
     if background or re.search(r"[^&]&\s*$", command):
         name = re.search(r"(?i)\b(?:id|pid)\W{1,3}([\w-]+)", said)
         return Act("run", short, outcome(said, ok, result), ok, files, background=name[1] if name else short)
-    if ok and (told := commit_told(command, said)):
+    if ok and (told := commit_of(command, said)):
         return Act("run", "committed", told, ok, commit=True)
     if looks(command) and not files:
         return Act("look", short, "" if ok or not said.strip() else outcome(said, ok, result), ok)
@@ -297,4 +297,4 @@ def _first(given: Mapping[str, Any], keys: Sequence[str]) -> str:
 def found_nothing(act: Act) -> bool:
     """Whether it was only a search at the end of a command that found nothing."""
     last = act.what.rpartition("|")[2].strip()
-    return last.startswith(("grep", "egrep", "rg", "diff", "test ")) and act.told in ("", "exit code 1")
+    return last.startswith(("grep", "egrep", "rg", "diff", "test ")) and act.outcome in ("", "exit code 1")

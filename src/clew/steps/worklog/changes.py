@@ -43,7 +43,7 @@ class FileChange(NamedTuple):
 
     path: str
     verb: str  # edited, wrote, deleted, moved
-    told: str  # in words; nothing if there is nothing to say
+    words: str  # in words; nothing if there is nothing to say
 
 
 def names(text: str) -> dict[str, str]:
@@ -163,4 +163,4 @@ def patched(patch: str) -> Iterator[FileChange]:
             old.append(line[1:])
             new.append(line[1:])
     left = unread(len(patch))  # of this file, or of others after it
-    yield from (c._replace(told=f"{c.told} ({left})".strip()) if left else c for c in done())
+    yield from (c._replace(words=f"{c.words} ({left})".strip()) if left else c for c in done())

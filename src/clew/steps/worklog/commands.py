@@ -117,7 +117,7 @@ def _untailed(command: str) -> str:
             return command
 
 
-def commit_told(command: str, said: str) -> str:
+def commit_of(command: str, said: str) -> str:
     """The commit that a command made, as its output names it: hash, branch and subject; nothing if there is none."""
     hash = _HASH.search(said) if _COMMIT.search(command) else None
     if not hash:

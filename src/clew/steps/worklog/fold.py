@@ -39,8 +39,9 @@ class ChapterStretch(NamedTuple):
     nodes: tuple[Node, ...]
     tokens: int  # of what is to be read
     size: int
-    told: tuple[str, ...] = ()  # blocks of the log that stand for them, to be told anew as one
+    blocks: tuple[str, ...] = ()  # blocks of the log that stand for them, to be told anew as one
     shown: tuple[Node, ...] = ()  # the same as they stand in view
+    bare: tuple[str, ...] = ()  # the same without what code adds to a model's words
 
 
 class LogFold:
@@ -138,19 +139,22 @@ class LogFold:
                 continue
             some = shorter(self.history.block_tokens, some, history.target.room // 2)
             shown = tuple(self.view.nodes[start:stop])
-            told = tuple(self._said(node, some.get((at, at + 1))) for at, node in enumerate(shown, start))
+            told, bare = (
+                tuple(self._said(node, some.get((at, at + 1)), adds) for at, node in enumerate(shown, start))
+                for adds in (True, False)
+            )
             tokens = self.meter.counter.text("\n".join(told))
             now = self.history.log_tokens(self.log[at] for at in self.log if start <= at[0] < stop)
             size = max(LEAST_CHAPTER, min(max(now, int(MARGIN * room)), int(MARGIN * tokens)))
             nodes = tuple(self.view.originals(start, stop))
-            yield ChapterStretch(nodes, tokens, size, told, shown)
+            yield ChapterStretch(nodes, tokens, size, told, shown, bare)
 
     @staticmethod
-    def _said(node: Node, block: Block | None) -> str:
-        """What stands there, as a model reads it."""
+    def _said(node: Node, block: Block | None, adds: bool) -> str:
+        """What stands there, as a model reads it, with what code adds to a model's words or without."""
         if block is None:
             return f"{SAYS[voice_of(node.item)]}:\n{node.item.text}"
-        return "\n".join((f"{block.title}:", block.text, *added(block.below.splitlines())))
+        return "\n".join((f"{block.title}:", block.text, *(added(block.below.splitlines()) if adds else ())))
 
     def _wanted(self, extent: int, ratio: float = RATIO) -> int:
         """Tokens for blocks of so many groups."""
@@ -166,12 +170,12 @@ class LogFold:
     def _shortened(self, extent: int, lacking: int = 0) -> Blocks:
         """The blocks so far, in fewer words if those of so many groups more have no room beside them."""
         is_small = self.history.target.budget.is_small
-        log = self.history.told_anew(self.log) if is_small else self.log
+        log = self.history.merged(self.log) if is_small else self.log
         want, had = self._wanted(extent), self.history.log_tokens(log.values())
         if not log or (not lacking and had + want + self.stands <= self.most):
             return log
         most = self._old_room(want, had - lacking)
-        return lowered(self.history, self.history.told_anew(log), most, most if is_small else self.most)
+        return lowered(self.history, self.history.merged(log), most, most if is_small else self.most)
 
     def _old_room(self, new: int, had: int) -> int:
         """Tokens for the blocks so far, which have so many, beside so many new ones."""

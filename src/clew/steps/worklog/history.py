@@ -12,7 +12,7 @@ from clew.core.items import Item, Node
 from clew.core.view import View, originals
 from clew.facts.chapters import Chapter
 from clew.facts.coverage import words_in
-from clew.steps.places import first_exchange, protected
+from clew.steps.places import first_asked, first_exchange, protected
 from clew.steps.shares import STATE
 from clew.steps.worklog.blocks import Block, blocks, lines_of, standing
 from clew.steps.worklog.choosing import LogLine
@@ -49,7 +49,7 @@ class History:
         self.anew = {at: one for at, one in self.anew.items() if at[1] - at[0] > 1 and at[1] - 1 in self.old}
         self.free = list(joined(free, self.chapters))
         self.sizes = [self.meter.span(view, *g) for g in self.free]
-        self.first = self.tokens_of(first_exchange(view.nodes)) if self.known else 0
+        self.first = self.tokens_of(self.head)
 
     def _weighed(self, at: int, block: Block) -> Block:
         """A block with how much it stands for, which earlier versions did not keep."""
@@ -77,17 +77,22 @@ class History:
         return words_in((n for i, n in enumerate(self.view.nodes) if self.keep[i]))
 
     @cached_property
+    def head(self) -> Stretch:
+        """The first exchange, or what was asked in it, if that stays."""
+        heads = first_exchange(self.view.nodes), first_asked(self.view.nodes)
+        return next((one for one in heads if all(self.keep[slice(*one)])), (0, 0))
+
+    @cached_property
     def known(self) -> str:
         """What the reader is told before the log, word for word, and goes on being told."""
-        start, stop = first_exchange(self.view.nodes)
-        return "\n".join(n.item.text for n in self.view.nodes[start:stop]) if all(self.keep[start:stop]) else ""
+        return "\n".join(n.item.text for n in self.view.nodes[slice(*self.head)])
 
     @cached_property
     def earlier(self) -> Sequence[LogLine]:
         """The lines of the log so far."""
         return [line for block, _ in self.old.values() for line in lines_of(block)]
 
-    def told_anew(self, log: Mapping[Stretch, Block]) -> dict[Stretch, Block]:
+    def merged(self, log: Mapping[Stretch, Block]) -> dict[Stretch, Block]:
         """The blocks, with those as one that a model has told anew."""
         log = dict(log)
         for (start, stop), chapter in self.anew.items():

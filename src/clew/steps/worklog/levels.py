@@ -1,6 +1,6 @@
 """Older blocks of the log in fewer words: a length at a time, then neighbours as one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from clew.clients.voices import typed
@@ -13,13 +13,15 @@ from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.writing import DENSE
 
 Blocks = Mapping[Stretch, Block]  # by where they stand
+LEAST_SHARE = 150  # tokens of a block by its share: many with less have headings, and the words of those that tell most
 
 
 def lowered(history: History, log: Blocks, most: int, all_most: int, apart: int = -1) -> dict[Stretch, Block]:
     """The blocks in fewer words, then neighbours as one, until they are within so many tokens; the one at `apart`
     stays by itself."""
-    fewer = evenly if history.target.budget.is_narrow else shorter
-    log = fewer(history.block_tokens, log, most)
+    is_narrow = history.target.budget.is_narrow
+    fewer = evenly if is_narrow else shorter
+    log = fewer(history.block_tokens, _worthwhile(history, log, most, apart) if is_narrow else log, most)
     sizes = {at: history.block_tokens(block) for at, block in log.items()}
     while (whole := sum(sizes.values())) > most and (run := _neighbours(history, log, apart, whole > all_most)):
         start, stop = run[0][0], run[-1][1]
@@ -31,6 +33,33 @@ def lowered(history: History, log: Blocks, most: int, all_most: int, apart: int 
         log = fewer(history.block_tokens, {**log, (start, stop): one}, most)
         sizes = {at: history.block_tokens(block) for at, block in log.items()}
     return log
+
+
+def _worthwhile(history: History, log: Blocks, most: int, apart: int) -> Blocks:
+    """The blocks, with neighbours as one whose shares of so many tokens are hardly worth a heading each."""
+    log, every = dict(log), sum(block.stands_for for block in log.values())
+    for row in rows(history, log, apart):
+        run, share = list[Stretch](), 0
+        for at in row:
+            fair = most * log[at].stands_for // max(1, every)
+            if fair >= LEAST_SHARE or share >= LEAST_SHARE:
+                _join(history, log, run)
+                run, share = [], 0
+            if fair < LEAST_SHARE:
+                run, share = [*run, at], share + fair
+        _join(history, log, run)
+    return log
+
+
+def _join(history: History, log: dict[Stretch, Block], run: Sequence[Stretch]) -> None:
+    """Make these one, if that is less."""
+    if len(run) > 1:
+        start, stop = run[0][0], run[-1][1]
+        one = together([log[at] for at in run], history.view.short(start, stop))
+        if history.block_tokens(one) < sum(history.block_tokens(log[at]) for at in run):
+            for at in run:
+                del log[at]
+            log[start, stop] = one
 
 
 def changed(

@@ -17,7 +17,7 @@ from clew.steps.worklog.requests import WorkRequest, WorkStep
 from clew.steps.worklog.results import texts_in
 from clew.steps.worklog.rules import kind_of_rule
 from clew.steps.worklog.tables import lists
-from clew.steps.worklog.wording import below, listed, on_one_line, plain, told_sentences
+from clew.steps.worklog.wording import below, listed, lone_sentences, on_one_line, plain
 from clew.text.quoting import ASSISTANT, TOOL, code, enclosed, quoted
 
 # How much a line is worth by whose it is: what a person said cannot be found again in the world.
@@ -96,7 +96,7 @@ class Telling:
             return
         pictures = f" (with {request.images} picture{'s' if request.images > 1 else ''})" if request.images else ""
         unread = f" ({request.unread})" if request.unread else ""
-        own = set(told_sentences(plain(own_words(request.ask))))
+        own = set(lone_sentences(plain(own_words(request.ask))))
         found = self._paragraph("user", plain(request.ask), USER, pictures + unread)
         pasted = len(request.ask) > PASTE
         for line in found:
@@ -114,7 +114,7 @@ class Telling:
         message = next(self._messages)
         if stamp := _STAMP.match(text):
             self._when, text = stamp[1], text[stamp.end() :]
-        parts = told_sentences(text)
+        parts = lone_sentences(text)
         if parts and more:
             parts = [*parts[:-1], parts[-1] + more]
         return [LogLine(who, below(self._root, part), voice, message, when=self._when) for part in parts]
@@ -150,7 +150,7 @@ class Telling:
         edits: dict[tuple[str, str], list[str]] = {}
         for act in acts:
             for c in act.changes if act.kind in ("edit", "run") and act.ok else ():
-                edits.setdefault((c.path, c.verb), []).append(c.told)
+                edits.setdefault((c.path, c.verb), []).append(c.words)
         for (path, verb), told in edits.items():
             what = "; ".join(dict.fromkeys(filter(None, told)))
             for others in self._failures.changed.values():
@@ -163,13 +163,13 @@ class Telling:
     def _content(self, act: Act, result: Node | None, request: WorkRequest, message: int) -> list[LogLine]:
         """The lines of what a call brought that may be told."""
         if act.kind in ("proposal", "report"):
-            texts: Sequence[str] = told_sentences(act.told)
+            texts: Sequence[str] = lone_sentences(act.outcome)
             return [self._brought(text, CLOSING, message) for text in texts]
-        written = [self._brought(text, WRITTEN, message, "sent") for one in act.texts for text in told_sentences(one)]
+        written = [self._brought(text, WRITTEN, message, "sent") for one in act.texts for text in lone_sentences(one)]
         if result is None or not act.ok or act.kind not in ("did", "run", "look"):
             return written
         if act.kind == "did" and (texts := texts_in(result.item.text)):
-            return written + [self._brought(text, FOUND, message) for one in texts for text in told_sentences(one)]
+            return written + [self._brought(text, FOUND, message) for one in texts for text in lone_sentences(one)]
         used = self._used.facts(result)
         is_file = act.kind == "look" and _FILE.search(act.what) is not None
         if is_file and not used:
@@ -177,7 +177,7 @@ class Telling:
         runs = act.kind == "run"  # a command says its own words again, and how it came out is told
         asked = request.ask[-PASTE:] if runs else f"{request.ask[-PASTE:]} {act.what}"
         found = lines_of(result, asked, used, telling=runs)
-        shown, known = act.told, words_of(f"{act.what} {act.told}")
+        shown, known = act.outcome, words_of(f"{act.what} {act.outcome}")
         voice = READ_AGAIN if is_file else PRINTED if runs else FOUND
         told = [text for text in found if text not in shown and 2 * len(words_of(text) & known) < len(words_of(text))]
         return written + [self._brought(text, voice / (1 + n / 2), message) for n, text in enumerate(told)]
@@ -212,9 +212,9 @@ def _phrase(act: Act, failures: Failures) -> str:
     """What was done, and how it came out."""
     match act:
         case Act(kind="edit", ok=False):
-            return f"an edit of {quoted(act.what, ASSISTANT)} failed: {act.told}"
+            return f"an edit of {quoted(act.what, ASSISTANT)} failed: {act.outcome}"
         case Act(kind="run", commit=True):
-            return f"committed {act.told}"
+            return f"committed {act.outcome}"
         case Act(kind="run", ok=True) if act.changes and _ONLY_WRITES.match(act.what):
             return ""  # the change says so
         case Act(kind="run"):
@@ -223,28 +223,28 @@ def _phrase(act: Act, failures: Failures) -> str:
             return f"{on_one_line(act.what)}:"
         case Act(kind="question"):
             asked = quoted(on_one_line(act.what), ASSISTANT)
-            return asked + (f"; the tool's result: {enclosed(act.told)}" if act.told else "")
+            return asked + (f"; the tool's result: {enclosed(act.outcome)}" if act.outcome else "")
         case Act(kind="report"):
             return f"a sub-agent was asked: {quoted(act.what, ASSISTANT)}. It reported:"
         case Act(kind="refused"):
-            why = f"; its result says why: {enclosed(act.told)}" if act.told else ""
+            why = f"; its result says why: {enclosed(act.outcome)}" if act.outcome else ""
             return f"REFUSED: {quoted(act.what, ASSISTANT)}{why}"
         case Act(kind="did") | Act(kind="look", ok=False):
-            how = "" if not act.told else f": {act.told}" if act.ok else f" failed: {act.told}"
+            how = "" if not act.outcome else f": {act.outcome}" if act.ok else f" failed: {act.outcome}"
             return f"{quoted(act.what, ASSISTANT)}{how}"
     return ""
 
 
 def _run(act: Act, failures: Failures) -> str:
     key = command_key(act.what)
-    if act.told == NO_RESULT:
+    if act.outcome == NO_RESULT:
         return f"{code(act.what)} was called, no result was seen"
     if not act.ok:
         if key:
-            failures.add(key, act.told)
-        return f"{code(act.what)} FAILED{f': {act.told}' if act.told else ''}"
+            failures.add(key, act.outcome)
+        return f"{code(act.what)} FAILED{f': {act.outcome}' if act.outcome else ''}"
     left = " (left running)" if act.background else ""
-    how = f": {act.told}" if act.told else ""
+    how = f": {act.outcome}" if act.outcome else ""
     if failures.open.pop(key, None) is not None:
         by = failures.changed.pop(key, {})
         after = f" after the change{'s' if len(by) > 1 else ''} to {listed(by, NAMES_IN_A_ROW)}" if by else ""

@@ -58,7 +58,7 @@ def refusal(result: Item, said: str) -> Refusal | None:
     return Refusal(on_one_line(why)) if found else None
 
 
-def says_unmade(said: str) -> bool:
+def is_refusal(said: str) -> bool:
     """Whether a result says that its call was not made, in whatever words and whoever they are of."""
     return _UNMADE.match(said[:UNMADE_LINE]) is not None
 

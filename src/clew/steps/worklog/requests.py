@@ -55,6 +55,8 @@ class WorkRequest:
     steps: list[WorkStep] = field(default_factory=list)
     images: int = 0
     unread: str = ""  # what was not looked at of what was typed
+    orders: str = ""  # what its client says beside it of how to go about it
+    orders_id: str = ""  # of the node that has that
     missing: int = 0  # messages before its steps that nobody put into words
     item: Item | None = None  # that says all of the ask, if one does
 
@@ -87,7 +89,7 @@ def requests(nodes: Sequence[Node], most: int | None = None) -> list[WorkRequest
             if printed := item.text.partition(OWN_COMMAND)[2]:
                 found[-1].steps.append(WorkStep(notes=[f"{OWN_COMMAND}{printed}".strip()]))
             if told := instructions_beside(item):
-                found[-1].steps.append(WorkStep(notes=[plain(ends(told, most))]))
+                found[-1].orders, found[-1].orders_id = ends(told, most), node.id
             continue
         if item.role == "user" and item.kind == "media":
             now.images += 1

@@ -7,7 +7,7 @@ from clew.clients.voices import is_passing, lasting, printed
 from clew.core.items import Item
 from clew.steps.outcome import ERROR, cause, exit_code
 from clew.steps.shorten import parsed
-from clew.steps.worklog.refusals import says_unmade, unmade
+from clew.steps.worklog.refusals import is_refusal, unmade
 from clew.steps.worklog.tables import tabled
 from clew.steps.worklog.wording import on_one_line, words
 from clew.text.quoting import TOOL, quoted
@@ -45,7 +45,7 @@ _EMPTY = re.compile(
 
 def outcome(said: str, ok: bool, result: Item | None, given: str = "") -> str:
     """How it went, in the words of the tool, without what was `given` to it; quoted where they tell of the user."""
-    return quoted(unmade(said) if not ok and says_unmade(said) else _outcome(said, ok, result, given), TOOL)
+    return quoted(unmade(said) if not ok and is_refusal(said) else _outcome(said, ok, result, given), TOOL)
 
 
 def _outcome(said: str, ok: bool, result: Item | None, given: str) -> str:

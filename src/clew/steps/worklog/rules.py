@@ -16,6 +16,7 @@ RULE_LEAST = 8  # and at least
 SCOPE = 60  # letters of a sentence that only says how long the next one holds
 NAME_LEAST = 4  # characters of a name by which one sentence is known to speak of what another does
 SENTENCES_READ = 4096  # of which it is remembered what they are
+LED = 8  # entries of a list, at most, that a line leads to
 TYPED = 600  # characters at either end of a long message in which a rule is surely the user's own
 NOTED = 40  # letters of an answer that only takes note: what it answers was said to be kept in mind
 LASTING, BINDING, LEANING, UNSURE = 4, 3, 2, 1  # how sure it is that a sentence is a rule for all that comes
@@ -62,6 +63,10 @@ _ALWAYS = re.compile(
     r"|nooit|altijd|elke)\b"
     r"|一律|凡是|每次|每个|每天|永远|总是|總是|必ず|毎回|常に|절대|항상"
 )
+# A clause that begins with a time that is over tells of what was.
+_WAS = re.compile(r"^(?:当时|當時|上次|上回|昨天|去年|前年|那时|那時)")
+# What somebody can not do binds nobody, where the sentence has begun to tell of them.
+_ABLE = re.compile(r"不能|只能|不可以")
 _TO_YOU = re.compile(
     r"(?i)\byou (?:(?:could|would|should|may|must) (?:always|never|only|not)|must)\b|^you (?:always|never|only)\b"
 )
@@ -120,6 +125,8 @@ _LEANING = re.compile(
 _LEADS = re.compile(  # what stands before what somebody wants
     r"(?i)^(?:(?:and|but|also|please|then|so|ok|okay|yes|oh|bitte|por favor)[, ]+|(?:请|請))*"
 )
+_LOUD = re.compile(r"\b[A-Z]{3,}\b")
+_ENTRY = " -*>•\t"  # how an entry of a list begins
 _CLAUSE = re.compile(r"[,;:–—,;:]\s*(?!\d)")
 # What no plain word looks like: a path, a number with letters, an identifier.
 _NAMES = re.compile(r"(?<![A-Za-z0-9_/@.:-])[A-Za-z0-9_]*(?:[0-9_/@.:-]+[A-Za-z0-9_]+)+|\b[a-z]+[A-Z]\w*")
@@ -145,6 +152,22 @@ def rules_in(request: WorkRequest) -> Iterator[tuple[str, int]]:
             yield one, kind if _is_at_an_end(request.ask, one) else UNSURE
 
 
+def orders_in(text: str) -> list[str]:
+    """The lines of a client's instructions that bind, what it writes in capitals first; of one that leads to others,
+    those that come below it, too."""
+    found = list[tuple[int, str]]()
+    led, loud = 0, 0  # lines that may still belong to one that leads to them: the next, or entries of its list
+    for line in sentences(plain(text)):
+        said = on_one_line(line).strip(_ENTRY)
+        binds, leads, is_entry = kind_of_rule(said) >= BINDING, said.endswith(":"), line.lstrip()[:1] in _ENTRY
+        if binds:
+            loud = len(_LOUD.findall(said))
+        if len(said) <= RULE_LENGTH and (binds or (led and not leads and (led == LED or is_entry))):
+            found.append((-loud, said))
+        led = LED if binds and leads else led - 1 if led and is_entry else 0
+    return [said for _, said in sorted(found, key=lambda one: one[0])]
+
+
 def _is_at_an_end(text: str, said: str) -> bool:
     return len(text) <= PASTE or not TYPED < text.find(said[:20]) < len(text) - TYPED
 
@@ -155,11 +178,20 @@ def kind_of_rule(said: str) -> int:
     wish = said[_LEADS.match(said).end() :]  # type: ignore[union-attr]
     if _REVOKES.search(said) or _LASTS.search(wish) or _WHENEVER.match(wish):
         return LASTING
-    if binding := [clause for clause in _CLAUSE.split(wish) if _binds(clause)]:
+    if binding := list(_binding(wish)):
         return LASTING if any(map(_ALWAYS.search, binding)) else BINDING
     if _TELLS.match(wish) and not _WANTS.match(wish):
         return 0
     return LEANING if _LEANING.search(wish) else 0
+
+
+def _binding(wish: str) -> Iterator[str]:
+    """The clauses of a sentence that bind."""
+    tells = False
+    for clause in _CLAUSE.split(wish):
+        if _binds(_ABLE.sub("", clause) if tells else clause) and not _WAS.match(clause):
+            yield clause
+        tells = tells or _TELLS.match(clause) is not None
 
 
 def _binds(clause: str) -> bool:
@@ -186,7 +218,7 @@ def _said_in(item: Item) -> Sequence[str]:
     return tuple(_quotable(typed(item)))
 
 
-def said_later(rules: Mapping[str, UserRule], request: WorkRequest, number: int) -> Iterator[tuple[str, UserRule]]:
+def amended(rules: Mapping[str, UserRule], request: WorkRequest, number: int) -> Iterator[tuple[str, UserRule]]:
     """Earlier rules with what this request says about what they name; what takes a rule back gives way to no other."""
     by_name: dict[str, list[str]] | None = None
     for said in _said(request):
@@ -218,7 +250,7 @@ def _names(text: str) -> frozenset[str]:
 def _quotable(text: str) -> Iterator[str]:
     scope = ""
     for part in sentences(plain(own_words(text))):
-        said = f"{scope} {on_one_line(part)}".strip(" -*>•\t")
+        said = f"{scope} {on_one_line(part)}".strip(_ENTRY)
         scope = said if width(said) <= SCOPE and not scope and _LASTS.search(said) else ""
         if RULE_LEAST <= len(said) <= RULE_LENGTH and not said.endswith((":", "?", "？")):
             yield said

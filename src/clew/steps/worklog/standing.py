@@ -16,12 +16,13 @@ from clew.steps.worklog.origins import WORDS_OF_OTHERS, Origins
 from clew.steps.worklog.refusals import REFUSED_HEADING, refused_call, settled
 from clew.steps.worklog.requests import WorkRequest
 from clew.steps.worklog.room import last_of, shared
-from clew.steps.worklog.rules import BINDING, UserRule, rules_in, said_later
+from clew.steps.worklog.rules import BINDING, UserRule, amended, orders_in, rules_in
 from clew.steps.worklog.wording import below, both_ends, indented, listed, on_one_line, plain, sentences, words
 from clew.text.quoting import ASSISTANT, TOOL, code, quoted
 
 STANDING_HEADING = "How things stood here:"
 RULES_KEPT = 120  # that are kept in mind
+ORDERS_KEPT, ORDERS_FIRST = 24, 600  # lines of a client's instructions; characters of them before what follows
 RULES_FIRST = 2_000  # characters of the user's rules that come before all else
 FILES = 200
 CHANGES = 5  # of a file that are kept in mind
@@ -46,6 +47,7 @@ class Standing:
     """All of it; lists are in the order in which things were said."""
 
     rules: dict[str, UserRule] = field(default_factory=dict)  # by their words
+    orders: dict[str, str] = field(default_factory=dict)  # what binds of the instructions beside a request: its id
     refusals: dict[str, str] = field(default_factory=dict)  # the calls that were refused: the id
     tasks: dict[str, tuple[str, str]] = field(default_factory=dict)  # by number: state, what
     files: dict[str, tuple[str, int, list[str]]] = field(default_factory=dict)  # by path: verb, times, what changed
@@ -65,16 +67,18 @@ class Standing:
             self.add(request)
         for request in staying:
             self.count += 1
-            self.rules |= dict(said_later(self.rules, request, self.count))
+            self.rules |= dict(amended(self.rules, request, self.count))
 
     def add(self, request: WorkRequest) -> None:
         """Take in what was asked and done."""
         if request.ask:
             self.count += 1
             self.ask, self.ask_ids = both_ends(request.ask, ASK), tuple(request.ids)
-            self.rules |= dict(said_later(self.rules, request, self.count))
+            self.rules |= dict(amended(self.rules, request, self.count))
             for said, strict in rules_in(request):
                 self._keep(said, request, strict)
+            if request.orders and self.count == 1:  # a client says it once; later it is from somewhere else
+                self.orders = dict.fromkeys(orders_in(request.orders)[:ORDERS_KEPT], request.orders_id)
         for step in request.steps:
             for n, act in enumerate(step.acts):
                 self._take(act, request.ids, step.ids[n] if n < len(step.ids) else ())
@@ -104,13 +108,13 @@ class Standing:
         for change in act.changes if act.ok else ():
             before = self.files.pop(change.path, ("", 0, []))
             verb = before[0] if before[0] == "wrote" and change.verb == "edited" else change.verb
-            told = [t for t in before[2] if t != change.told] + ([change.told] if change.told else [])
+            told = [t for t in before[2] if t != change.words] + ([change.words] if change.words else [])
             self.files[change.path] = verb, before[1] + 1, told[-CHANGES:]
             self.origins.put("files", change.path, own)
-            self.origins.put("changes", f"{change.path}\n{change.told}", own)
+            self.origins.put("changes", f"{change.path}\n{change.words}", own)
         if len(self.files) > FILES:
             del self.files[next(iter(self.files))]
-        if act.kind == "run" and (act.ok or not act.told.startswith(TOOL)):  # else they perhaps never let it run
+        if act.kind == "run" and (act.ok or not act.outcome.startswith(TOOL)):  # else they perhaps never let it run
             self._take_command(act, own)
         elif act.kind == "did" and act.ok and _KILLS.search(act.what):
             self._ended(act.what)
@@ -141,7 +145,7 @@ class Standing:
             self.origins.put("running", act.background, ids)
         if act.ok and _KILLS.search(act.what):
             self._ended(act.what)
-        times, told = self.commands.pop(act.what, (0, ""))[0], "" if act.told.startswith(TOOL) else act.told
+        times, told = self.commands.pop(act.what, (0, ""))[0], "" if act.outcome.startswith(TOOL) else act.outcome
         self.commands[act.what] = times + 1, ("failed: " if not act.ok else "") + told
         self.origins.put("commands", act.what, ids)
         if len(self.commands) > FILES:
@@ -175,10 +179,10 @@ class Standing:
             wanted = f"The newest request: {indented(both_ends(asked, max(200, size // 4)))}"
         head = f"{STANDING_HEADING} Paths are relative to {self.root}" if self.root else STANDING_HEADING
         left = size - len(head) - len(wanted) - 2
-        kept = shared(parts, size, left, {_RULES: RULES_FIRST})
+        kept = shared(parts, size, left, {RULES: RULES_FIRST, ORDERS: ORDERS_FIRST})
         out, said = [], {on_one_line(self._rule(rule)): n for n, rule in enumerate(self.rules)}
         for (heading, lines), some in zip(parts, kept, strict=True):
-            if heading.startswith(_RULES):  # in the order in which they were said: the last word counts
+            if heading.startswith(RULES):  # in the order in which they were said: the last word counts
                 some.sort(key=lambda rule: -said.get(rule, 0))
             if some:
                 more = len(lines) - len(some)
@@ -221,7 +225,8 @@ class Standing:
             map(form, self.rules)
         )  # what is said of one thing after the other holds for a request, more likely
         wanted.sort(key=lambda said: (-self.rules[said].strict, often[form(said)] >= OFTEN))
-        yield f"{_RULES}, in their words; where two differ the later one holds", [self._rule(said) for said in wanted]
+        yield f"{RULES}, in their words; where two differ the later one holds", [self._rule(said) for said in wanted]
+        yield ORDERS, [f"“{line}”" for line in self.orders]
         tasks = list(self.tasks.values())
         yield "Tasks that are not done", [f"{s}: {what}" for s, what in tasks if s not in ("done", "dropped")]
         done = [what for state, what in tasks if state == "done"]
@@ -264,6 +269,7 @@ class Standing:
         """As an edit keeps it."""
         return {
             "rules": [[said, *rest] for said, rest in self.rules.items()],
+            "orders": [list(one) for one in self.orders.items()],
             "refusals": [list(r) for r in self.refusals.items()],
             "tasks": [[n, *rest] for n, rest in self.tasks.items()],
             "files": [[path, *rest] for path, rest in self.files.items()],
@@ -283,6 +289,7 @@ class Standing:
         """As an edit kept it."""
         stood = cls(
             rules={said: UserRule(*rest) for said, *rest in kept["rules"]},
+            orders=dict(kept.get("orders", ())),
             refusals={refused_call(call): id for call, id in kept["refusals"]},
             tasks={n: (state, what) for n, state, what in kept["tasks"]},
             files={path: (verb, times, list(told)) for path, verb, times, told in kept["files"]},
@@ -307,8 +314,10 @@ class Standing:
         """The ids of what is quoted: should a client change one of them, the quotation is old."""
         quoted = {id for rule in self.rules.values() for id in (rule.id, rule.later_id)}
         known = self._known() | {"commands": self._often()}
-        return (quoted | {*self.refusals.values(), *self.ask_ids} | self.origins.of(known)) - {""}
+        return (quoted | {*self.orders.values(), *self.refusals.values(), *self.ask_ids} | self.origins.of(known)) - {
+            ""
+        }
 
 
-_RULES = "The user's rules"
+RULES, ORDERS = "The user's rules", "What its client wrote behind the first request, no words of the user's"
 _NEWEST_LAST = ("The user's rules", "Files changed", "Commands run", REFUSED_HEADING)

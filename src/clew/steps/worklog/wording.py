@@ -171,7 +171,7 @@ _SAYS = re.compile(r"\w")
 
 
 @remembers(TEXTS)
-def told_sentences(text: str) -> Sequence[str]:
+def lone_sentences(text: str) -> Sequence[str]:
     """The sentences of a text as each may stand by itself: a short one goes with the one before it, what leads to a
     list with its first entry, and of a very long one each clause stands alone."""
     found, lead = list[str](), ""
