@@ -30,8 +30,8 @@ SAMPLE = Path(__file__).parents[1] / "src" / "clew" / "data" / "sample.jsonl.gz"
 # Modules whose tests hold for every kind of store; elsewhere a store is a file.
 EVERYWHERE = (
     "test_adopting test_checkpoints test_clock test_drill test_engine test_exports test_finding test_findings "
-    "test_forks test_lineage test_locks test_packing test_places test_purging test_quoted_words test_recognition "
-    "test_secrecy test_sessions test_signs test_switching"
+    "test_forks test_lineage test_locks test_packing test_page test_places test_purging test_quoted_words "
+    "test_readonly test_recognition test_secrecy test_sessions test_signs test_switching"
 ).split()
 # Of these, what they ask of a store others ask, too: on a server they are for the night.
 SERVED_AT_NIGHT = (
@@ -91,6 +91,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             forms[item.nodeid.partition("[")[0]].append(item)
     for of_one_test in forms.values():
         _leave_to_the_night(of_one_test)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # thousands of tests and all modules are no garbage: pytest looks through them five times in the end
 
 
 def _leave_to_the_night(forms: list[pytest.Function]) -> None:
@@ -163,6 +167,10 @@ def _places(request: pytest.FixtureRequest, folder: Path, template: str) -> Iter
         yield str(path)
         return
     server: postgres.Server = request.getfixturevalue("server")
+    if template == "template":
+        with server.lent() as url:
+            yield url
+        return
     name = server.database(template)
     yield server.url(name)
     server.ask(f"drop database {name} with (force)")

@@ -7,6 +7,9 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 
 import psycopg
@@ -18,6 +21,19 @@ PLACES = (
     "usr/local/opt/postgresql*/bin",
 )
 MISSING = "PostgreSQL is not on this machine: its store was NOT tested"
+
+OTHERS = """select pg_terminate_backend(pid, 60000) from pg_stat_activity
+    where pid != pg_backend_pid() and backend_type = 'client backend' and datname = current_database()"""
+# All that is not in rows of tables, and what a store says of itself; to empty a table changes none of it.
+SHAPE = """select md5(string_agg(said, ' ' order by said)) from (
+    select concat_ws(' ', attrelid, attnum, attname, atttypid, attstattarget) from pg_attribute where attrelid >= 16384
+    union all select f::text from pg_proc f where oid >= 16384
+    union all select t::text from pg_trigger t where oid >= 16384
+    union all select s::text from pg_db_role_setting s
+    union all select m::text from clew.meta m where key in ('application', 'secret', 'version')) as everything(said)"""
+COUNTED = "delete from clew.meta where key not in ('application', 'secret', 'version')"
+FILLED = """select string_agg(oid::regclass::text, ', ') from pg_class
+    where relnamespace = 'clew'::regnamespace and relkind = 'r' and relname != 'meta' and pg_relation_size(oid) > 0"""
 
 
 def binaries() -> Path | None:
@@ -58,6 +74,7 @@ class Server:
         self.programs = programs
         self.folder = Path(tempfile.mkdtemp(prefix="clew-pg-"))  # a short path: it has a socket in it
         self.made = 0
+        self.spare: list[str] = []
         self.user = _somebody() if os.geteuid() == 0 else None
         if self.user is not None:
             os.chown(self.folder, self.user, -1)
@@ -100,6 +117,33 @@ class Server:
         self.made += 1
         self.ask(f"create database test{self.made} template {template}")
         return f"test{self.made}"
+
+    @contextmanager
+    def lent(self) -> Iterator[str]:
+        """The URL of a database with an empty store, made of `template`. Where nothing but rows came into it, it is
+        emptied and lent again: to make and use a new one takes a server three times as long."""
+        name = self.spare.pop() if self.spare else self.database("template")
+        yield self.url(name)
+        if self._emptied(name):
+            self.spare.append(name)
+        else:
+            self.ask(f"drop database if exists {name} with (force)")
+
+    def _emptied(self, name: str) -> bool:
+        """Whether this database is now as it was made."""
+        with suppress(psycopg.Error), psycopg.connect(self.url(name), autocommit=True) as db:
+            db.execute(OTHERS)
+            if db.execute(SHAPE).fetchall() == self._shape:
+                db.execute(COUNTED)
+                [(filled,)] = db.execute(FILLED).fetchall()
+                if filled:
+                    db.execute(f"truncate {filled} restart identity")
+                return True
+        return False
+
+    @cached_property
+    def _shape(self) -> list[tuple[object, ...]]:
+        return self.ask(SHAPE, "template")
 
     def told(self) -> str:
         return (self.folder / "log").read_text()

@@ -139,7 +139,7 @@ async def problems(store: SQLStore) -> list[str]:
 
 
 @pytest.mark.few(1)
-@settings(max_examples=cases(20), suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(20, dear=True), suppress_health_check=list(HealthCheck))
 @given(
     seed=st.integers(0, 2**32),
     acts=st.lists(st.sampled_from("go go go go check check fork purge".split()), max_size=25),

@@ -2,8 +2,6 @@
 
 import sqlite3
 import stat
-import subprocess
-import sys
 from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
@@ -11,10 +9,14 @@ from pathlib import Path
 import pytest
 
 from clew import Budget, Engine, Request, SQLite, wire
+from clew.core.items import Edit, Node
 from clew.errors import ForeignFile, NewerFile, StoreError
 from clew.store.queries import statements
+from clew.store.records import ABSENT, Call, ClientEdit, Switch, Usage
 from clew.store.sqlite.opening import APPLICATION, migrations
+from clew.store.trace import Trace, apply
 from clew.testing import conversation
+from processes import Begun
 
 WRITER = """
 import asyncio, sys, clew
@@ -39,12 +41,9 @@ async def test_the_file_and_its_companions_are_private(tmp_path: Path) -> None:
 
 
 def test_two_processes_write_to_one_file(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", WRITER, str(tmp_path / "clew.db")]
-    with (
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as one,
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as two,
-    ):
-        lines = [w.stdout.readline() for _ in range(10) for w in (one, two) if w.stdout]
+    command = "-c", WRITER, str(tmp_path / "clew.db")
+    with Begun(*command) as one, Begun(*command) as two:
+        lines = [w.stdout.readline() for _ in range(10) for w in (one, two)]
         one.kill()
         two.kill()
     assert len(lines) == 20
@@ -182,3 +181,23 @@ async def test_where_something_was_said_is_looked_up_not_searched_for(tmp_path: 
         db.create_function("from_hex", 1, bytes.fromhex, deterministic=True)
         plan = db.execute(f"explain query plan {statements('sqlite')['places_of']}", {"contents": "[]", "scope": "x"})
         assert any("node_content" in str(row) for row in plan)
+
+
+def made(id: str) -> Edit:
+    return Edit("Cut()", ("an old one",), (Node(id, id, ABSENT),))
+
+
+def test_what_a_provider_counted_says_nothing_once_something_is_folded() -> None:
+    trace = Trace("a branch")
+    apply(trace, Call("a branch", 0, "", "gpt-4o", "openai_chat", "", 3, 90, 100, exact=True), Usage(0, {"input": 95}))
+    assert trace.reported == 95
+    apply(trace, made("a stand-in"))
+    assert trace.reported == 0
+
+
+def test_a_stand_in_keeps_the_format_it_was_made_in_through_every_switch() -> None:
+    trace = Trace("a branch", format="openai_chat")
+    apply(trace, made("a stand-in"))
+    for format in ("anthropic", "gemini"):
+        apply(trace, ClientEdit(0, 0, (), {}, Switch(format)))
+    assert (trace.format, trace.made_in) == ("gemini", {"a stand-in": "openai_chat"})

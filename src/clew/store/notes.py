@@ -1,19 +1,16 @@
 """What an event notes, as it lies in its column: mostly calls, so those without their keys and with raw digests."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from clew.core import rawjson
 from clew.store.compressing import compress, decompress
 from clew.store.packing import WIDTH, WORTH, pack
-from clew.wire.formats import FORMATS
 
 # How a note begins, if not with the brace of its JSON. Statements read the frame's digest of a call: it stands first.
 _PACKED_CALL, _COMPRESSED, _PACKED_USAGE = b"\x01", b"\x02", b"\x03"
 
-# Its own: what a package brings may be a kind of a format that has one.
-_NUMBERS = {name: n for name, one in FORMATS.items() if (n := vars(type(one)).get("number")) is not None}
-_NAMES = {number: name for name, number in _NUMBERS.items()}
 _PERHAPS = {"shadow": None, "due": None, "window": 0}  # what a call may be without
 _CALL = ("model", "format", "predicted", "limit", "exact", "cached", *_PERHAPS)
 _USAGE = ("input", "output", "cache_read", "cache_write")
@@ -49,10 +46,23 @@ def unpack_note(stored: bytes | str | None) -> dict[str, Any]:
         found |= {"frame": stored[1 : 1 + WIDTH].hex(), "digest": stored[1 + WIDTH : 1 + 2 * WIDTH].hex()}
         found["exact"] = bool(found["exact"])
         if isinstance(found["format"], int):
-            found["format"] = _NAMES[found["format"]]
+            found["format"] = _names()[found["format"]]
     else:
         raise ValueError(f"unknown form of note: {stored[:1]!r}")
     return found
+
+
+@cache
+def _numbers() -> Mapping[str, int]:
+    """How formats are spelled here. Its own: what a package brings may be a kind of a format that has a number."""
+    from clew.wire.formats import FORMATS  # takes long to load, and a list of sessions reads no call
+
+    return {name: n for name, one in FORMATS.items() if (n := vars(type(one)).get("number")) is not None}
+
+
+@cache
+def _names() -> Mapping[int, str]:
+    return {number: name for name, number in _numbers().items()}
 
 
 def _call(note: Mapping[str, Any]) -> bytes | None:
@@ -61,7 +71,7 @@ def _call(note: Mapping[str, Any]) -> bytes | None:
         return None
     rest = {key: note[key] for key in _CALL}
     rest["exact"] = int(rest["exact"])
-    rest["format"] = _NUMBERS.get(rest["format"], rest["format"])
+    rest["format"] = _numbers().get(rest["format"], rest["format"])
     try:
         digests = pack((note["frame"], note["digest"]))
     except ValueError:

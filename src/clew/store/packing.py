@@ -89,7 +89,7 @@ def unpack_item(opens: str | None, kind: Any, role: Any, packed: int, data: byte
     return Item(kind, role, **fields, opens=stood, voice=voice[0] if voice else "")
 
 
-def is_as_said(digests: Digests, content: str, item: Item, packed: int, data: bytes) -> bool:
+def is_intact(digests: Digests, content: str, item: Item, packed: int, data: bytes) -> bool:
     """Whether an item is the one of which this is the digest; of one whose secrets are masked that cannot be told."""
     masked = item.call_id.startswith(MASKED_ID) or MASK in inflated(packed, data)
     return masked or digests.content(item) == content

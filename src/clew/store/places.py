@@ -37,6 +37,9 @@ def open_store(where: str | os.PathLike[str] | Server, create: bool = True, pati
     """The store at a path or a postgresql:// URL; with `create=False`, one that is not there is not made.
 
     A call waits `patience` seconds at most for what another process has locked.
+
+    >>> clew.open_store("agent.db").path
+    'agent.db'
     """
     if isinstance(where, Server) or is_url(str(where)):
         from clew.store.postgres import Postgres  # needs an extra
@@ -44,5 +47,5 @@ def open_store(where: str | os.PathLike[str] | Server, create: bool = True, pati
         return Postgres(where.url if isinstance(where, Server) else str(where), create=create, patience=patience)
     path = Path(where).expanduser()
     if not create and (not path.exists() or path.stat().st_size == 0):
-        raise NotFound(f"{path}: no store found; clew demo creates one, or use --store")
+        raise NotFound(f"{path}: no store found; `clew demo` creates one, or use --store")
     return SQLite(where, patience)

@@ -98,8 +98,9 @@ class Store(Protocol):
     async def ancestry(self, scope: Scope, branch: str) -> list[tuple[str, int]]:
         """Branches whose events this one does not have, but which it comes after, each up to which event."""
 
-    async def calls(self, scope: Scope, branch: str) -> list[Call]:
-        """The calls of a branch, those of its parents first, each with what was reported for it, if anything was."""
+    async def calls(self, scope: Scope, branch: str, since: int = 0) -> list[Call]:
+        """The calls of a branch, those of its parents first, each with what was reported for it, if anything was; or
+        those from an event on."""
 
     async def events(self, scope: Scope, branch: str, until: int | None = None) -> list[Happened]:
         """The events of a branch itself, up to and with `until`, in their order, each as `row_of` has it."""

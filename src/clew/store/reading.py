@@ -12,7 +12,7 @@ from clew.errors import Conflict, NotFound, Purged
 from clew.store.database import Database, Rows
 from clew.store.frames import unpack_frame
 from clew.store.loading import FOREVER, go_on, own, restore
-from clew.store.packing import indexable, is_as_said, listed, unpack, unpack_item
+from clew.store.packing import indexable, is_intact, listed, unpack, unpack_item
 from clew.store.records import ABSENT, UNSENT, BranchInfo, Call, Happened, KnownHead
 from clew.store.rows import call_of, event_of, note_of, read_row
 from clew.store.trace import Trace
@@ -79,13 +79,13 @@ def nodes(db: Database, scope: Scope, ids: Sequence[str], digests: Digests | Non
     for id, content, opens, kind, role, packed, data, whole in rows:
         item = unpack_item(opens, kind, role, packed, data)
         # What is not compressed has no sum of its own that a flipped bit would break.
-        if digests and whole and not packed and not is_as_said(digests, content, item, packed, data):
+        if digests and whole and not packed and not is_intact(digests, content, item, packed, data):
             raise ValueError(f"{id[:SHORT]} does not match its digest")
         found[id] = Node(id, content, item)
     if len(found) < len(wanted):
         gone = len(wanted) - len(found)
         raise Conflict(
-            f"{gone:,} of {len(wanted):,} nodes are missing: purged meanwhile, or the log is damaged (run clew doctor)"
+            f"{gone:,} of {len(wanted):,} nodes are missing: purged meanwhile, or the log is damaged (`clew doctor`)"
         )
     return found
 
@@ -148,8 +148,8 @@ def ancestry(db: Database, scope: Scope, branch: str) -> list[tuple[str, int]]:
     return db.ask("ancestry", scope=scope, branch=branch).fetchall()
 
 
-def calls(db: Database, scope: Scope, branch: str) -> list[Call]:
-    events = own(db.ask("events", scope=scope, branch=branch, until=FOREVER, since=0))
+def calls(db: Database, scope: Scope, branch: str, since: int = 0) -> list[Call]:
+    events = own(db.ask("events", scope=scope, branch=branch, until=FOREVER, since=since))
     usage = {start: note_of("usage", note)["usage"] for *_, kind, start, _, _, _, note in events if kind == "usage"}
     return [
         call_of(made_on, seq, said, note, at, usage.get(seq))

@@ -17,6 +17,7 @@ from clew.core.shapes import (
     count,
     expect,
     flag,
+    is_integer,
     list_of,
     misfits,
     node_id,
@@ -30,7 +31,6 @@ from clew.core.shapes import (
     strings,
     table_of,
     text,
-    whole,
 )
 from clew.errors import BadRequest
 from clew.store.records import Cause
@@ -58,7 +58,7 @@ _SWITCH = shaped({"format": text}, {"gone": _IDS, "loose": _IDS}, closed=True)
 NOTES: Mapping[str, NoteShape] = {
     "said": NoteShape(),
     "client": NoteShape({}, {"alias": _aliases, "switch": _SWITCH}),
-    "edit": NoteShape({"evidence": anything}, {"by": string, "spent": whole}, {"by": "", "spent": 0}),
+    "edit": NoteShape({"evidence": anything}, {"by": string, "spent": is_integer}, {"by": "", "spent": 0}),
     "chapter": NoteShape(
         {},
         {
@@ -67,7 +67,7 @@ NOTES: Mapping[str, NoteShape] = {
             "findings": strings,
             "asked": string,
             "answer": string,
-            "spent": whole,
+            "spent": is_integer,
             "cost": perhaps(number),
         },
         {"texts": [], "author": "", "findings": [], "asked": "", "answer": "", "spent": 0, "cost": None},
@@ -81,13 +81,13 @@ NOTES: Mapping[str, NoteShape] = {
         # A format may be one that a package brought: it is looked for when it is used.
         {"frame": node_id, "model": text, "format": text, "digest": string},
         {
-            "predicted": whole,
-            "limit": whole,
+            "predicted": is_integer,
+            "limit": is_integer,
             "exact": flag,
-            "cached": whole,
+            "cached": is_integer,
             "shadow": perhaps(table_of(plain)),
             "due": perhaps(table_of(plain)),
-            "window": whole,
+            "window": is_integer,
         },
         {"predicted": 0, "limit": 0, "exact": False},
     ),
@@ -136,8 +136,8 @@ _STANDS = shaped(
         "running": list_of(row(str, str)),
         "ask": string,
         "asked": strings,
-        "count": whole,
-        "runs": whole,
+        "count": is_integer,
+        "runs": is_integer,
         "root": string,
     },
     {"origins": table_of(list_of(strings))},  # earlier versions do not tell
@@ -155,7 +155,7 @@ EVIDENCE: Fields = {
     ASKING: node_id,
     "until": node_id,
     "sizes": row(int, int),
-    "cleared_tokens": whole,
+    "cleared_tokens": is_integer,
 }
 
 

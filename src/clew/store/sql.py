@@ -19,7 +19,6 @@ from clew.store.records import Batch
 from clew.store.sessions import sessions as all_sessions
 from clew.store.sessions import state as state_of
 from clew.store.upkeep import Progress, Survey, check, repair, survey
-from clew.store.upkeep.blank import purge_item
 from clew.store.upkeep.purge import Purge, audits, purge_branches
 from clew.store.waiting import PATIENCE, Wait
 from clew.store.writing import label, learn, write
@@ -125,6 +124,8 @@ class SQLStore(ABC):
 
     async def purge_item(self, scope: Scope, id: str, reason: str, dry_run: bool = False) -> Purge:
         """Take the words behind an id out of the log and the file, wherever in the scope they were said."""
+        from clew.store.upkeep.blank import purge_item  # knows clients' words, which take long to load
+
         took = await self._delete(lambda db: purge_item(db, self._digests(scope), scope, id, reason, dry_run))
         return took if dry_run else await self._erase(took)
 
@@ -190,7 +191,7 @@ class SQLStore(ABC):
 
     def _damaged(self, error: Exception) -> StoreError:
         found = f"content cannot be read ({type(error).__name__}: {error})"
-        told = f"{self.place}: its {found}: clew doctor shows the damage; restore a backup"
+        told = f"{self.place}: its {found}: `clew doctor` shows the damage; restore a backup"
         return StoreError(told, damage=found)
 
     def _digests(self, scope: Scope) -> Digests:

@@ -207,5 +207,5 @@ def _body(owner: int, content: str, item: Item) -> dict[str, Any]:
 def _only(rows: Sequence[tuple[str, int]], branch: str) -> tuple[str, int]:
     """The session that a branch is in. Raises `StoreError`."""
     if not rows:
-        raise StoreError(f"branch {branch} has no session: clew doctor shows the damage; restore a backup")
+        raise StoreError(f"branch {branch} has no session: `clew doctor` shows the damage; restore a backup")
     return rows[0]

@@ -125,6 +125,9 @@ class Postgres(SQLStore):
             raise Conflict(f"{self.place}: {self._address.clean(error)}") from error
         except psycopg.errors.LockNotAvailable as error:
             raise StoreError(f"{self.place}: locked by another process; try again, or stop that process") from error
+        except psycopg.errors.InsufficientPrivilege as error:
+            told = f"{self.place}: {self._address.clean(error)}"
+            raise StoreError(f"{told}: your role lacks that right, which whoever runs the server can grant") from error
         except psycopg.Error as error:
             raise StoreError(f"{self.place}: {self._address.clean(error)}") from error
 

@@ -86,7 +86,7 @@ def prepare(connection: psycopg.Connection[Any], address: Address, create: bool)
     scripts = migrations("postgres")
     version = _version(connection, address)
     if version == 0 and not create:
-        raise NotFound(f"{address.place}: no store found; clew demo creates one, or use --store")
+        raise NotFound(f"{address.place}: no store found; `clew demo` creates one, or use --store")
     if version == len(scripts):
         return
     with connection.transaction():

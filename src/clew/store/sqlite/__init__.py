@@ -33,6 +33,10 @@ class SQLite(SQLStore):
     """A store in one file, or in memory with `:memory:`; what cannot be written here can be read.
 
     Where another process has it locked, a call waits `patience` seconds at most.
+
+    >>> store = clew.SQLite("agent.db")
+    >>> clew.run(store.sessions("default"))
+    []
     """
 
     def __init__(self, path: str | os.PathLike[str], patience: float = PATIENCE) -> None:
@@ -60,7 +64,7 @@ class SQLite(SQLStore):
             for database in opened:
                 database.close()
             if isinstance(error, sqlite3.Error):
-                raise self._told(error) from error
+                raise self._store_error(error) from error
             if isinstance(error, DAMAGE) and not isinstance(error, ClewError):
                 raise self._damaged(error) from error
             raise
@@ -127,7 +131,7 @@ class SQLite(SQLStore):
         """Stores that were moved aside."""
         found = [] if self._memory else asides(Path(self._file))
         names = ", ".join(path.name for path in found)
-        return f"what clew restore moved aside may hold them: {names}; delete it if you do not need it" * bool(found)
+        return f"what a restore moved aside may hold them: {names}; delete it if you do not need it" * bool(found)
 
     def _leftovers(self) -> list[Path]:
         return [] if self._memory else leftovers(Path(self._file).parent)
@@ -174,9 +178,9 @@ class SQLite(SQLStore):
         try:
             yield
         except sqlite3.Error as error:
-            raise self._told(error) from error
+            raise self._store_error(error) from error
 
-    def _told(self, error: sqlite3.Error) -> StoreError:
+    def _store_error(self, error: sqlite3.Error) -> StoreError:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if is_busy(error):
             return StoreError(f"{self.path}: locked by another process ({error}); try again, or stop that process")
@@ -189,7 +193,7 @@ class SQLite(SQLStore):
             )
         # The latter is Python's own: text that is no text any more.
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or "decode" in str(error):
-            told = f"{self.path}: {error}: clew doctor shows the damage; restore a backup"
+            told = f"{self.path}: {error}: `clew doctor` shows the damage; restore a backup"
             return StoreError(told, damage=str(error))
         return StoreError(f"{self.path}: {error}")
 

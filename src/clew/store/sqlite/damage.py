@@ -11,9 +11,12 @@ from clew.store.upkeep import INDEX_DAMAGE, REPAIR
 
 LINES = 100  # of what SQLite finds damaged
 SEARCH_INDEX = "body_text"  # begins the names of the tables that full-text search keeps
-RESTORE = "restore a backup: clew restore FILE; the damaged log is moved aside, not deleted"
-SAVE = "without a backup, save what can still be read: clew export NAME -o FILE"
-MOVE = "if it was clew's log, move it away and restore a backup: clew restore FILE; else name another file with --store"
+RESTORE = "restore a backup: `clew backup --restore FILE`; the damaged log is moved aside, not deleted"
+SAVE = "without a backup, save what can still be read: `clew export NAME -o FILE`"
+MOVE = (
+    "if it was clew's log, move it away and restore a backup: `clew backup --restore FILE`; "
+    "else name another file with --store"
+)
 
 
 def damage(db: sqlite3.Connection) -> list[Problem]:

@@ -29,7 +29,7 @@ class SQLiteDatabase:
     """A connection to a file, or to memory."""
 
     errors: type[Exception] = sqlite3.DatabaseError
-    restoring = "restore a backup: clew restore FILE"
+    restoring = "restore a backup: `clew backup --restore FILE`"
 
     def __init__(self, connection: sqlite3.Connection, path: str, readonly: bool = False) -> None:
         self.connection = connection
@@ -58,7 +58,7 @@ class SQLiteDatabase:
         return [{"text": indexed(text)}]
 
     def is_found(self, body: int, word: str) -> bool:
-        return self.ask("is_found", body=body, word=_whole(word)).fetchone() is not None
+        return self.ask("is_found", body=body, word=_quoted_word(word)).fetchone() is not None
 
     def holding(self, owner: int, words: Sequence[str]) -> Rows:
         return self.ask("holding", owner=owner, words=" AND ".join(f'"{word}"' for word in words))
@@ -109,14 +109,14 @@ class SQLiteDatabase:
 
     def _rare(self, word: str, count: Callable[[str], int]) -> tuple[int, str]:
         """How many texts have a word, 0 if many; how to look for it, as the beginning of others if those are few."""
-        exact = count(_whole(word))
+        exact = count(_quoted_word(word))
         if exact >= MANY:
             return 0, ""
         if may_go_on(word):
             begun = count(_beginning(word))
             if begun < MANY:
                 return begun, _beginning(word)
-        return exact, _whole(word)
+        return exact, _quoted_word(word)
 
     def _one(self, query: str, **given: Any) -> int:
         return int(self.ask(query, **given).fetchone()[0])
@@ -255,10 +255,10 @@ def _size(path: Path) -> int:
 
 
 def _any(word: str) -> str:
-    return _beginning(word) if may_go_on(word) else _whole(word)
+    return _beginning(word) if may_go_on(word) else _quoted_word(word)
 
 
-def _whole(word: str) -> str:
+def _quoted_word(word: str) -> str:
     return f'"{asked(word)}"'
 
 

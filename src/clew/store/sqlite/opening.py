@@ -24,10 +24,11 @@ _held = Counter[Identity]()  # files that this process has connections to
 _released = deque[Identity]()  # and no longer has: taken off the next time that somebody has the lock
 
 
-def migrations(dialect: str = "sqlite") -> list[str]:
+@cache
+def migrations(dialect: str = "sqlite") -> tuple[str, ...]:
     """The scripts for a dialect, by number; a store's version is how many of them it has seen."""
     found = [f for f in files("clew.store").joinpath(dialect, "migrations").iterdir() if f.name.endswith(".sql")]
-    return [script.read_text(encoding="utf-8") for script in sorted(found, key=lambda f: f.name)]
+    return tuple(script.read_text(encoding="utf-8") for script in sorted(found, key=lambda f: f.name))
 
 
 def hold(path: Path) -> Identity | None:
@@ -127,7 +128,6 @@ def connect(path: str, migrate: bool = False, patience: float = PATIENCE) -> sql
     return db
 
 
-@cache
 def newest(dialect: str = "sqlite") -> int:
     """The version of a store as this clew writes it."""
     return len(migrations(dialect))
@@ -174,11 +174,12 @@ def _write_ahead(db: sqlite3.Connection, patience: float) -> None:
             time.sleep(0.01)
 
 
-def _statements(script: str) -> list[str]:
-    found, begun = [], ""
+@cache
+def _statements(script: str) -> tuple[str, ...]:
+    found, begun = list[str](), ""
     for line in script.splitlines(keepends=True):
         begun += line
         if sqlite3.complete_statement(begun):
             found.append(begun)
             begun = ""
-    return found
+    return tuple(found)

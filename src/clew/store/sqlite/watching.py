@@ -142,7 +142,7 @@ class Watch:
     def _lost(self, how: str) -> StoreError:
         return StoreError(
             f"{self._path}: changed under a process that has it open: {how}; nothing more is written. "
-            "Put it back or restore a backup (clew restore), and open it anew; clew doctor says if it is whole"
+            "Put it back or `clew backup --restore FILE`, and open it anew; `clew doctor` says if it is whole"
         )
 
     def end(self) -> None:

@@ -11,7 +11,7 @@ from clew.core.items import Digests, Node, Scope
 from clew.errors import ClewError
 from clew.store.database import Database, Problem
 from clew.store.loading import DAMAGE, FOREVER, is_right, keep_all
-from clew.store.packing import is_as_said, unpack_item
+from clew.store.packing import is_intact, unpack_item
 from clew.store.records import ABSENT
 from clew.store.rows import event_of, read_row
 from clew.store.shapes import NOTES
@@ -113,13 +113,13 @@ def _shared(db: Database, media: bool) -> Shared:
 
 # --- checks -----------------------------------------------------------------------------------------------------------
 
-REPAIR = "clew doctor --repair"
+REPAIR = "`clew doctor --repair`"
 INDEX_DAMAGE = "damage in the search index"
 
 CHECKS = {  # what each counts, and the remedy, if it is not a backup
     "check_lost": (
         "turns that were acknowledged and are not in the file: its write-ahead log was deleted, or it is an older copy",
-        f"put the log back or restore a backup: clew restore FILE; {REPAIR} forgets it",
+        f"put the log back or restore a backup: `clew backup --restore FILE`; {REPAIR} forgets it",
     ),
     "check_events": ("events of no branch", None),
     "check_forks": ("branches that fork from no branch", None),
@@ -239,7 +239,7 @@ def _bodies(db: Database, secret: bytes, deep: bool, progress: Progress | None) 
         scope, content, *columns, indexed = row
         try:
             item = unpack_item(*columns)
-            same = is_as_said(digests.setdefault(scope, Digests(secret, scope)), content, item, *columns[-2:])
+            same = is_intact(digests.setdefault(scope, Digests(secret, scope)), content, item, *columns[-2:])
         except (ClewError, *DAMAGE):
             unreadable += 1
             continue

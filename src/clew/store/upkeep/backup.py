@@ -41,10 +41,10 @@ def restore(source: Path, target: Path, progress: Progress | None = None) -> Pat
     """Put a backup where the store is; where the store that was there is now, if one was."""
     source, target = source.expanduser(), target.expanduser()
     if not source.is_file() or not source.stat().st_size:
-        raise StoreError(f"{source}: no backup found; give a file that clew backup wrote")
+        raise StoreError(f"{source}: no backup found; give a file that `clew backup` wrote")
     prepare_file(source)  # only checks whose it is: the file is there, and is not empty
     if target.exists() and source.samefile(target):
-        raise StoreError(f"{source}: is the store itself; give a file that clew backup wrote")
+        raise StoreError(f"{source}: is the store itself; give a file that `clew backup` wrote")
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     with _part(target) as part:
         try:
@@ -201,7 +201,7 @@ def _verify(part: Path) -> None:
         except sqlite3.DatabaseError as error:
             found = str(error)
     if found != "ok":
-        raise StoreError(f"the copy is damaged and was deleted: {found}; run clew doctor")
+        raise StoreError(f"the copy is damaged and was deleted: {found}; run `clew doctor`")
 
 
 def _set_aside(path: Path) -> Path | None:

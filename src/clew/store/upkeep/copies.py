@@ -33,7 +33,7 @@ def copies(db: Database, scope: Scope, owner: int, said: Sequence[Node], places:
 
     All that it told in the scope is read: whose past a conversation could search is not written down.
     """
-    told = dict(_told(db, owner))
+    told = dict(_marked_items(db, owner))
     quoting = _Quoting(db, scope, owner, said, places) if told else None
     return [content for content, item in told.items() if quoting and quoting.may(item.text)]
 
@@ -82,7 +82,7 @@ def _nodes(db: Database, scope: Scope, ids: Iterable[str]) -> Iterator[Node]:
         yield from reading.nodes(db, scope, every[at : at + READ_AT_ONCE]).values()
 
 
-def _told(db: Database, owner: int) -> Iterator[tuple[str, Item]]:
+def _marked_items(db: Database, owner: int) -> Iterator[tuple[str, Item]]:
     for kind, _, _, words in MARKS:
         for content, *stored in db.holding(owner, words).fetchall():
             item = unpack_item(None, *stored)

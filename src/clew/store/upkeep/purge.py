@@ -16,7 +16,6 @@ from clew.store import reading
 from clew.store.database import Database
 from clew.store.packing import listed, unpack
 from clew.store.rows import note_of
-from clew.store.upkeep.copies import copies_on
 from clew.store.upkeep.quoting import blank, followers, holding, places, quoting
 from clew.store.writing import owner_of
 
@@ -227,6 +226,8 @@ def _untell(
     telling = followers(db, given["owner"], leaving).difference(leaving)
     if not telling:
         return
+    from clew.store.upkeep.copies import copies_on  # knows clients' words, which take long to load
+
     now = time.time()
     note = purge_note(now, reason)
     gone, kept = ({id for (id,) in db.ask(name, **given).fetchall()} for name in ("loose_ids", "kept_ids"))
