@@ -20,6 +20,7 @@ from clew.config.places import this_user
 from clew.config.toml import changed, line_of
 from clew.engine.due import RULES, Why
 from clew.errors import BadConfig, BadRequest
+from clew.wire.formats import PROVIDERS
 from shell import invoke
 
 DOCS = Path(__file__).parents[1] / "docs" / "configuration.md"
@@ -156,6 +157,18 @@ def test_a_corrected_price_has_no_tiers_of_the_wrong_one(machine: Machine) -> No
     assert (own.tiers, own.input, own.output, bool(known.tiers)) == ((), 1, known.output, True)
 
 
+def test_the_cache_costs_in_proportion_to_a_corrected_price(machine: Machine) -> None:
+    name = "claude-sonnet-4-5"
+    machine.user(f"[models.{name}.prices]\ninput = 6\noutput = 7\n")
+    own, known = machine.load().model(name).prices, catalog.lookup(name).prices
+    assert own is not None
+    assert known is not None
+    assert known.cache_write is not None
+    assert known.cache_read is not None
+    assert own.cache_write == known.cache_write * 6 / known.input > 6
+    assert (own.output, own.cache_read) == (7, known.cache_read * 6 / known.input)
+
+
 def test_the_window_of_a_budget_is_that_of_the_call_of_the_budget_of_the_model_of_the_catalog(machine: Machine) -> None:
     machine.user('[models."gpt-4o"]\nwindow = 64_000\n[budget]\nreserve = 1000\n')
     config, capped = machine.load(), machine.load(CLEW_BUDGET_WINDOW="32000")
@@ -280,7 +293,6 @@ def test_a_project_sets_budgets_models_and_stricter_secrets_and_nothing_else() -
         "log": "no",
         "telemetry": "no",
         "servers": "no",
-        "probe": "no",
         "memory": "no",
         "summary": "no",
         "gateway": "no",
@@ -331,7 +343,7 @@ def test_what_is_no_base_url(machine: Machine, url: object) -> None:
         (b"budget = 5\n", ":1: budget is 5; expected a table: [budget] on a line of its own"),
         (b"[models]\ngpt = 5\n", ":2: models.gpt is 5; expected a table: [models.gpt] on a line of its own"),
         (b"scope.a = 1\n", ':1: scope is a table; expected text, such as "work"'),
-        (b"zzz = 1\n", ":1: zzz is not a setting; clew config shows all there are"),
+        (b"zzz = 1\n", ":1: zzz is not a setting; `clew config` shows all there are"),
     ],
 )
 def test_what_cannot_be_read_is_told_with_its_place(machine: Machine, text: bytes, problem: str) -> None:
@@ -480,7 +492,7 @@ PIECES = st.sampled_from(
         'scope = "#"',
         "log = 'text' # why",
         "servers = [ # a\n'b=c',\n]",
-        "probe=true",
+        "expand=true",
         "store = '''a\n[b]'''",
     ]
 )
@@ -532,36 +544,33 @@ def part(rows: list[str], word: str, count: int) -> list[str]:
 
 
 def test_what_holds_is_shown_with_where_it_is_from(machine: Machine) -> None:
-    machine.user(
-        'servers = ["http://127.0.0.1:11434", "http://gpu:8000"]\n[models."gpt-4.1"]\nprices.cache_write_1h = 9\n'
-    )
+    machine.user('servers = ["http://127.0.0.1:11434", "http://gpu:8000"]\n[models."gpt-4.1"]\nprices.output = 9\n')
     machine.team("budget.window = 32000\n")
     done = machine.clew(CLEW_BUDGET_TAIL="5")
     rows = [line.rstrip() for line in done.stdout.splitlines()]
     assert done.exit_code == 0, done.output
-    assert rows[0] == "store                  ~/.local/share/clew/clew.db       default"
+    assert rows[0] == "store               ~/.local/share/clew/clew.db       default"
     assert part(rows, "servers", 3) == [
-        "servers                http://127.0.0.1:11434            user file",
-        "                       http://gpu:8000",
-        "probe                  true                              default",
+        "servers             http://127.0.0.1:11434            user file",
+        "                    http://gpu:8000",
+        "memory              256                               default",
     ]
     assert part(rows, "[summary]", 3) == [
         "[summary]",
-        "model                  own                               default",
-        "instructions           none                              default",
+        "model               own                               default",
+        "instructions        none                              default",
     ]
     assert part(rows, "[budget]", 4) == [
         "[budget]",
-        "window                 32_000                            project file",
-        "reserve                what answers take, at first 8192  default",
-        "high                   0.7; 0.8 for 32k to 128k          default",
+        "window              32_000                            project file",
+        "reserve             what answers take, at first 8192  default",
+        "high                0.7; 0.8 up to 128k               default",
     ]
     assert part(rows, "tail", 99) == [
-        "tail                   5                                 CLEW_BUDGET_TAIL",
-        "done                   none                              default",
+        "tail                5                                 CLEW_BUDGET_TAIL",
         "",
         '[models."gpt-4.1"]',
-        "prices.cache_write_1h  9                                 user file",
+        "prices.output       9                                 user file",
         "",
         "user file: ~/.config/clew/config.toml",
         "project file: ~/code/project/clew.toml",
@@ -569,13 +578,30 @@ def test_what_holds_is_shown_with_where_it_is_from(machine: Machine) -> None:
     assert all(len(row) <= 80 for row in rows)
 
 
-@pytest.mark.parametrize("key", ["summary.calls", "budget.images", "gateway.client_silence", "models.gpt-5.images"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "summary.calls",
+        "budget.images",
+        "gateway.client_silence",
+        "models.gpt-5.images",
+        "probe",
+        "gateway.body",
+        "gateway.upstream_silence",
+        "summary.hourly_calls",
+        "models.gpt-5.prices.cache_write_1h",
+        "models.gpt-5.prices.cache_read",
+        "gateway.per_minute",
+        "summary.prompt",
+        "budget.done",
+    ],
+)
 def test_a_setting_that_was_one_is_passed_over_and_says_so(machine: Machine, key: str) -> None:
     told = "is passed over: it was a setting in 0.1, and clew's own choice holds now; take it out"
     done = machine.clew("set", key, "5")
     assert (done.exit_code, f"{key} {told}" in " ".join(done.output.split())) == (1, True)
     table, _, name = key.replace("gpt-5", '"gpt-5"').rpartition(".")
-    machine.user(f"[{table}]\n{name} = 5\n")
+    machine.user(f"[{table}]\n{name} = 5\n" if table else f"{name} = 5\n")
     assert any(told in note for note in machine.load().notes)
     if not key.startswith("models"):
         variable = f"CLEW_{key.replace('.', '_').upper()}"
@@ -590,8 +616,13 @@ def test_programs_get_json(machine: Machine) -> None:
 
 
 def test_one_value_is_printed_plainly(machine: Machine) -> None:
-    machine.user("probe = false\n[models.a]\nwindow = 9000\n")
-    for key, value in [("probe", "false"), ("models.a.window", "9000"), ("budget.window", ""), ("models.b.window", "")]:
+    machine.user("expand = false\n[models.a]\nwindow = 9000\n")
+    for key, value in [
+        ("expand", "false"),
+        ("models.a.window", "9000"),
+        ("budget.window", ""),
+        ("models.b.window", ""),
+    ]:
         assert machine.clew("get", key).stdout == f"{value}\n"
     done = machine.clew("get", "bugdet.high")
     assert (done.exit_code, done.stderr) == (1, "clew: bugdet.high is not a setting; did you mean budget.high?\n")
@@ -614,7 +645,7 @@ def test_every_problem_has_a_line_of_its_own(machine: Machine) -> None:
     done = machine.clew()
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr == (
-        'clew: ~/.config/clew/config.toml:1: "a\\u001b[2J" is not a setting; clew config shows all there are\n'
+        'clew: ~/.config/clew/config.toml:1: "a\\u001b[2J" is not a setting; `clew config` shows all there are\n'
         'clew: ~/.config/clew/config.toml:2: log is 1; expected "off", "text" or "json"\n'
     )
 
@@ -726,7 +757,13 @@ def test_the_page_has_the_rules_that_say_when_a_history_is_compacted() -> None:
 
 def test_why_says_when_a_history_is_compacted_and_by_which_setting(machine: Machine) -> None:
     told = machine.clew("--why").stdout
-    assert "budget.high = 0.7; 0.8 for 32k to 128k (default)" in told
+    assert "budget.high = 0.7; 0.8 up to 128k (default)" in told
     found = json.loads(machine.clew("--why", "--model", "gpt-5", "--json").stdout)
     assert (found["model"], found["limit"], len(found["rules"])) == ("gpt-5", found["window"] - 8_192, len(RULES))
     assert found["down to"] < found["compacted above"] < found["limit"]
+
+
+def test_an_upstream_may_be_of_each_provider_there_is() -> None:
+    [setting] = [one for one in SETTINGS if one.key[-1] == "kind"]
+    assert all(setting.kind.holds(kind) for kind in PROVIDERS)
+    assert not setting.kind.holds("bedrock")

@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 
 from clew.config.kinds import ADDRESS, SWITCH, SWITCH_OR_AUTO, TEXT, TEXT_LIST, choice, count
 from clew.config.setting import Setting
-from clew.wire.formats import PROVIDERS
 
 PORT = 8377
 
@@ -16,7 +15,7 @@ class UpstreamTable:
     """A provider, or another gateway before one."""
 
     url: Annotated[str | None, Setting(ADDRESS, "Its base URL, with or without /v1", "that of the provider")] = None
-    kind: Annotated[str, Setting(choice(*PROVIDERS), "Whose API it speaks", "openai")] = "openai"
+    kind: Annotated[str, Setting(choice("openai", "anthropic", "gemini"), "Whose API it speaks", "openai")] = "openai"
     key: Annotated[
         str | None, Setting(TEXT, "The environment variable with its key", "the client's own key is passed on")
     ] = None
@@ -64,15 +63,5 @@ class GatewayTable:
             TEXT_LIST, "Host names it is reached by, beside loopback's; also origins of web pages that may ask", "none"
         ),
     ] = ()
-    body: Annotated[
-        int,
-        Setting(
-            count(1, 64), "Largest request, with all that is packed in it, and answer that is no stream, in megabytes"
-        ),
-    ] = 64
-    per_minute: Annotated[int, Setting(count(0, 600), "Most requests of one client in a minute; 0: any number")] = 0
-    upstream_silence: Annotated[
-        int, Setting(count(1, 900), "Seconds for which a provider may say nothing: models think long")
-    ] = 900
     upstreams: Mapping[str, UpstreamTable] = field(default_factory=dict)
     clients: Mapping[str, ClientTable] = field(default_factory=dict)

@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 
 from clew.core.extensions import FORMATS, is_brought
 from clew.errors import BadRequest
-from clew.llm import read
 
 TRUE = frozenset({"true", "yes", "on", "1"})
 FALSE = frozenset({"false", "no", "off", "0"})
@@ -74,6 +73,8 @@ def _address(value: object) -> bool:
 
 def _askable(text: str) -> bool:
     """Whether a text names a model that can be asked."""
+    from clew.llm import read  # with all that a model is asked by
+
     try:
         read(text)
     except BadRequest:
@@ -98,7 +99,6 @@ def _listed(text: str) -> object:
 
 
 TEXT = ValueKind('text, such as "work"', _plain)
-PATH = ValueKind('a path, such as "~/clew.db"', _plain)
 STORE = ValueKind('a path or a postgresql:// URL, such as "~/clew.db"', _plain)
 MODEL = ValueKind(
     'openai/NAME, anthropic/NAME, or a model of your own server, such as "http://127.0.0.1:11434/v1#llama3"',

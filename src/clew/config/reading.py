@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from clew.config.kinds import PATH, STORE
+from clew.config.kinds import STORE
 from clew.config.places import Places, is_file
 from clew.config.setting import NAME, Key, Setting
 from clew.config.table import SETTINGS, Config, built, nearest, passed_over, read_key, setting_of, write_key
@@ -155,7 +155,7 @@ class _Reading:
         """A value; a path as seen from a folder."""
         if setting and setting.kind is STORE and is_url(str(value)):
             return Server(value)
-        if setting and setting.kind in (PATH, STORE):
+        if setting and setting.kind is STORE:
             return self.places.path(value, folder)
         return _frozen(value)
 

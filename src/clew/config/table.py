@@ -17,7 +17,6 @@ from clew.config.kinds import (
     AUTHOR,
     FORMAT_LIST,
     MODEL,
-    PATH,
     PRICE,
     STORE,
     SWITCH,
@@ -29,13 +28,12 @@ from clew.config.kinds import (
 )
 from clew.config.setting import NAME, Key, Setting
 from clew.core.extensions import STEPS
-from clew.core.limits import HIGH, HIGH_NARROW, LOW, LOW_SMALL, NARROW, Budget
-from clew.engine.settings import MEMORY
-from clew.steps import PRESETS
-from clew.steps.chapters.allowance import CallLimits
+from clew.core.limits import HIGH, HIGH_NARROW, LOW, LOW_SMALL, MEMORY, NARROW, Budget
+from clew.steps import PRESET_NAMES
 from clew.store.places import Server
 
-LIMITS = CallLimits()
+USUAL_READ = 0.1  # of the price of input: what providers take for what is read from their cache
+CACHE_PRICES = ("cache_read", "cache_write", "cache_write_1h")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -61,14 +59,17 @@ class Bounds:
         Setting(
             share(0.7),
             "Compact above this share of the room, whether it pays or not",
-            f"{HIGH}; {HIGH_NARROW} for 32k to {NARROW // 1000}k",
+            f"{HIGH}; {HIGH_NARROW} up to {NARROW // 1000}k",
             project="yes",
         ),
     ] = None
     low: Annotated[
         float | None,
         Setting(
-            share(0.5), "Compact down to this share of the room", f"{LOW}; {LOW_SMALL} of a small window", project="yes"
+            share(0.5),
+            "Compact down to this share of the room",
+            f"{LOW}; {LOW_SMALL} of a small window",
+            project="yes",
         ),
     ] = None
     start: Annotated[
@@ -78,10 +79,6 @@ class Bounds:
     tail: Annotated[int, Setting(count(0, 20_000), "Tokens at the end that are kept unchanged", project="yes")] = (
         Budget.tail
     )
-    done: Annotated[
-        float | None,
-        Setting(share(0.5), "Also compact above this share when a task list is done", "none", project="yes"),
-    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +87,6 @@ class Summary:
 
     model: Annotated[str, Setting(AUTHOR, "The model that writes chapters", project="none")] = "own"
     instructions: Annotated[str | None, Setting(TEXT, "Extra instructions for every prompt", "none")] = None
-    prompt: Annotated[Path | None, Setting(PATH, "A file with your own prompt", "the built-in prompt")] = None
-    hourly_calls: Annotated[int, Setting(count(0, 60), "Most calls in an hour")] = LIMITS.hourly_calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +104,7 @@ class Agent:
     """The agent of `clew run` and `clew chat`."""
 
     model: Annotated[str | None, Setting(MODEL, "The model it uses", "none: must be set")] = None
-    theme: Annotated[Literal["dark", "light"], Setting(choice("dark", "light"), "Colours of clew chat")] = "dark"
+    theme: Annotated[Literal["dark", "light"], Setting(choice("dark", "light"), "Colours of `clew chat`")] = "dark"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +113,6 @@ class Costs:
 
     input: Annotated[float | None, Setting(PRICE, "Price of input", project="yes")] = None
     output: Annotated[float | None, Setting(PRICE, "Price of output", project="yes")] = None
-    cache_read: Annotated[float | None, Setting(PRICE, "Price of input read from the cache", project="yes")] = None
-    cache_write: Annotated[float | None, Setting(PRICE, "Price of input written to the cache", project="yes")] = None
-    cache_write_1h: Annotated[float | None, Setting(PRICE, "Price of input cached for an hour", project="yes")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +141,9 @@ class Config:
         Literal["off", "keys", "redact", "refuse"],
         Setting(choice("off", "keys", "redact", "refuse"), "What to do with secrets in a request", project="stricter"),
     ] = "keys"
-    preset: Annotated[str, Setting(named(STEPS, *PRESETS), "The strategy that makes a history fit", project="yes")] = (
-        "default"
-    )
+    preset: Annotated[
+        str, Setting(named(STEPS, *PRESET_NAMES), "The strategy that makes a history fit", project="yes")
+    ] = "default"
     formats: Annotated[
         tuple[str, ...], Setting(FORMAT_LIST, "Formats of requests that installed packages bring", "none")
     ] = ()
@@ -169,7 +161,6 @@ class Config:
     ] = "off"
     telemetry: Annotated[bool, Setting(SWITCH, "Send spans to your OpenTelemetry collector")] = False
     servers: Annotated[tuple[str, ...], Setting(ADDRESSES, "Your model servers, asked for their window", "none")] = ()
-    probe: Annotated[bool, Setting(SWITCH, "Whether to ask those servers and that of the agent's model")] = True
     memory: Annotated[int, Setting(count(0, 512), "Megabytes of conversations kept in memory, about")] = MEMORY >> 20
     summary: Summary = Summary()
     new_session: NewSession = NewSession()
@@ -211,11 +202,17 @@ class Config:
             known = replace(known, window=own.window, max_input=None, source="given", exact=True)
         prices = {key: price for key, price in dataclasses.asdict(own.prices).items() if price is not None}
         if known.prices is not None and prices:
-            # Tiers are of the prices that were wrong.
-            known = replace(known, prices=replace(known.prices, **prices, tiers=()))
+            known = replace(known, prices=_corrected(known.prices, prices))
         elif {"input", "output"} <= prices.keys():
-            known = replace(known, prices=catalog.Prices(**prices))
+            known = replace(known, prices=catalog.Prices(**prices, cache_read=USUAL_READ * prices["input"]))
         return replace(known, name=name)
+
+
+def _corrected(known: catalog.Prices, prices: Mapping[str, float]) -> catalog.Prices:
+    """Prices of the catalog with those that are given; those of the cache cost the same part of input as before."""
+    part = prices["input"] / known.input if "input" in prices and known.input else 1.0
+    cached = {key: price * part for key in CACHE_PRICES if (price := getattr(known, key)) is not None}
+    return replace(known, **cached, **prices, tiers=())  # tiers are of the prices that were wrong
 
 
 # --- the rows -------------------------------------------------------------------------------------------------------
@@ -299,8 +296,9 @@ def _name(text: str) -> str:
 
 
 GONE = re.compile(
-    r"summary.(size|seconds|calls|hourly_tokens)|budget.(bytes|images|messages)|agent.(steps|answer)|"
-    r"gateway.(requests|client_silence)|models.+.(max_output|images)",
+    r"summary.(prompt|size|seconds|calls|hourly_calls|hourly_tokens)|budget.(done|bytes|images|messages)|agent.(steps|answer)|"
+    r"gateway.(requests|client_silence|upstream_silence|body|per_minute)|"
+    r"models.+.(max_output|images|prices.cache_(read|write|write_1h))|probe",
     re.IGNORECASE,
 )
 
@@ -321,4 +319,4 @@ def nearest(text: str) -> str:
         tables = dict.fromkeys(s.key[0] for s in SETTINGS)
         known = [*tables, *(write_key(s.key) for s in SETTINGS), *(s.variable for s in SETTINGS)]
         close = difflib.get_close_matches(text, known, 1)
-        return f"did you mean {close[0]}?" if close else "clew config shows all there are"
+        return f"did you mean {close[0]}?" if close else "`clew config` shows all there are"

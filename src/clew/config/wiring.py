@@ -16,7 +16,6 @@ from clew.errors import BadConfig, BadRequest
 from clew.events import JSONLines, Listener, log
 from clew.llm import named, read
 from clew.steps import preset
-from clew.steps.chapters.allowance import Allowance, CallLimits
 from clew.steps.chapters.by_model import ByModel
 from clew.store.places import open_store
 from clew.store.protocol import Store
@@ -27,6 +26,10 @@ def configured(where: str | Path | None = None, budget: Budget | Budgeting | Non
     """An engine as files and variables want it here, over this store or theirs; what is `given` is above them.
 
     Raises `BadConfig`. Where `log` is set, the logger `clew` writes to stderr from now on.
+
+    >>> engine = clew.configured("agent.db")  # with your settings, over a store of this program's own
+    >>> engine.store.path
+    'agent.db'
     """
     config = load(here().env, here().folder)
     return engine(config, open_store(config.store if where is None else where), budget, **given)
@@ -44,7 +47,7 @@ def engine(config: Config, store: Store, budget: Budget | Budgeting | None = Non
         "expand": config.expand,
         "secrets": config.secrets,
         "models": {name: config.model(name) for name in config.models},
-        "servers": config.servers if config.probe else None,
+        "servers": config.servers,
         "listeners": listeners(config),
         "compaction": config.compaction,
         "method": config.compaction_method,
@@ -61,13 +64,8 @@ def author(config: Config) -> ByModel | Literal["own"] | None:
         return None
     if own.model == "own":
         return "own"
-    try:
-        prompt = own.prompt.read_text(encoding="utf-8") if own.prompt else ""
-    except (OSError, UnicodeError) as error:
-        raise BadConfig(f"summary.prompt: {own.prompt} cannot be read: {error}") from None
     model = named(own.model, window=config.models.get(read(own.model).name, Override()).window)
-    allowance = Allowance(CallLimits(hourly_calls=own.hourly_calls))
-    return ByModel(model, instructions=own.instructions or "", prompt=prompt, allowance=allowance)
+    return ByModel(model, instructions=own.instructions or "")
 
 
 def listeners(config: Config) -> list[Listener]:
