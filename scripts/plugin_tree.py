@@ -1,8 +1,8 @@
 """Write what every client and registry reads of the plugin from one description, or look whether it is as it should be.
 
-Written by hand are plugin/README.md, plugin/skills and plugin/npm/bin.
+Written by hand are plugin/README.md, plugin/skills and plugin/npm/bin. What only npm reads is written by make release.
 
-python scripts/plugin_tree.py [--check] [--into FOLDER]
+python scripts/plugin_tree.py [--check] [--into FOLDER] [--npm FOLDER]
 """
 
 import argparse
@@ -23,15 +23,18 @@ RUN = ("uvx", "clew")  # fetched once, then from a cache
 OWNER = "OWNER"  # whoever publishes it: written by hand where a registry asks for it
 
 
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+OWN = {"name": PROJECT["name"], "version": __version__, "description": ABOUT, "author": {"name": PROJECT["name"]}}
+OWN |= {"license": PROJECT["license"], "keywords": PROJECT["keywords"]}
+MCP_NAME = f"io.github.{OWNER}/clew"
+
+
 def tree() -> dict[Path, str]:
     """Every file, by its place below the root."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    own = {"name": project["name"], "version": __version__, "description": ABOUT}
-    own |= {"author": {"name": project["name"]}, "license": project["license"], "keywords": project["keywords"]}
+    project, own = PROJECT, OWN
     server = {"command": RUN[0], "args": [*RUN[1:], "mcp"]}
     listed = {"name": project["name"], "description": ABOUT}
-    npm = {"bin": {"clew": "bin/clew.js"}, "main": "opencode.ts", "pi": {"extensions": ["./pi.ts"]}}
-    entry = {"name": f"io.github.{OWNER}/clew", "title": "clew", "description": project["description"]}
+    entry = {"name": MCP_NAME, "title": "clew", "description": project["description"]}
     package = {"registryType": "pypi", "identifier": project["name"], "version": __version__}
     package |= {"runtimeHint": RUN[0], "transport": {"type": "stdio"}}
     package["packageArguments"] = [{"type": "positional", "value": "mcp"}]
@@ -62,11 +65,24 @@ def tree() -> dict[Path, str]:
             "$schema": "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json",
             "mcpServers": {"clew": {"type": "stdio", **server}},
         },
-        HOME / "npm/package.json": {**own, **npm, "mcpName": entry["name"]},
-        HOME / "npm/README.md": (ROOT / HOME / "README.md").read_text(encoding="utf-8"),
-        HOME / "npm/opencode.ts": script("opencode", RUN),
-        HOME / "npm/pi.ts": script("pi", RUN),
     }
+    return _texts(written)
+
+
+def npm() -> dict[Path, str]:
+    """Every file of the package for npm, by its place in it: the plugins of opencode and pi, and what npx starts."""
+    entry = {"bin": {"clew": "bin/clew.js"}, "main": "opencode.ts", "pi": {"extensions": ["./pi.ts"]}}
+    written: Mapping[Path, Any] = {
+        Path("package.json"): {**OWN, **entry, "mcpName": MCP_NAME},
+        Path("README.md"): (ROOT / HOME / "README.md").read_text(encoding="utf-8"),
+        Path("bin/clew.js"): (ROOT / HOME / "npm/bin/clew.js").read_text(encoding="utf-8"),
+        Path("opencode.ts"): script("opencode", RUN),
+        Path("pi.ts"): script("pi", RUN),
+    }
+    return _texts(written)
+
+
+def _texts(written: Mapping[Path, Any]) -> dict[Path, str]:
     return {
         path: what if isinstance(what, str) else json.dumps(what, indent=2) + "\n" for path, what in written.items()
     }
@@ -77,10 +93,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--into", type=Path, default=ROOT)
+    parser.add_argument("--npm", type=Path)
     options = parser.parse_args()
     wrong = []
-    for path, text in tree().items():
-        file = options.into / path
+    for path, text in (npm() if options.npm else tree()).items():
+        file = (options.npm or options.into) / path
         if options.check:
             wrong += [str(path)] if not file.is_file() or file.read_text(encoding="utf-8") != text else []
         else:

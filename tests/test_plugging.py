@@ -41,7 +41,7 @@ def test_odd_files_come_back_byte_for_byte(clew: Machine, name: str, odd: str) -
     assert "clew" in json.dumps(jsonc.read(text))
     assert ("// mine" in text) == (odd == "comments")
     assert "already" in clew("install", name, "--yes").output
-    assert clew("uninstall", name, "--yes").exit_code == 0
+    assert clew("install", "--remove", name, "--yes").exit_code == 0
     assert path.read_bytes() == before
 
 
@@ -53,7 +53,7 @@ def test_nothing_is_left_where_nothing_was(clew: Machine, name: str) -> None:  #
     command.chmod(0o755)
     before = sorted(clew.home.rglob("*"))
     assert clew("install", name, "--yes", path=str(command.parent)).exit_code == 0
-    assert clew("uninstall", "--yes").exit_code == 0
+    assert clew("install", "--remove", "--yes").exit_code == 0
     left = set(clew.home.rglob("*")) - set(before)
     assert {path for path in left if ".local" not in path.parts} == set()
 
@@ -74,7 +74,7 @@ def test_only_ours_leaves_what_was_edited_since(clew: Machine, name: str) -> Non
     clew("install", name, "--yes")
     text = with_key(jsonc, path.read_text(), ("hooks", "SessionStart", "[]"), {"matcher": "later", "hooks": []})
     path.write_text(with_key(jsonc, text, ("mine",), "stays"))
-    done = clew("uninstall", name, "--yes")
+    done = clew("install", "--remove", name, "--yes")
     assert "changed since" in done.output
     expected = {"hooks": {"SessionStart": [OTHERS, {"matcher": "later", "hooks": []}]}, "mine": "stays"}
     assert json.loads(path.read_text()) == expected
@@ -90,7 +90,7 @@ def test_gateway_and_tools_go_together(clew: Machine) -> None:  # noqa: F811
     assert read["model_provider"] == "clew"
     rows = {row["client"]: row for row in json.loads(clew("install", "--json").output)}
     assert (rows["codex"]["gateway"], rows["codex"]["tools"]) == (True, True)
-    assert clew("uninstall", "codex", "--yes").exit_code == 0
+    assert clew("install", "--remove", "codex", "--yes").exit_code == 0
     assert config.read_text() == text
 
 
@@ -100,7 +100,7 @@ def test_a_status_line_of_the_user_stays(clew: Machine) -> None:  # noqa: F811
     clew("install", "claude", "--yes")
     assert json.loads(path.read_text())["statusLine"] == own["statusLine"]
     path.write_text("{}")
-    clew("uninstall", "--yes")
+    clew("install", "--remove", "--yes")
     clew("install", "claude", "--yes")
     assert "claude-status" in json.loads(path.read_text())["statusLine"]["command"]
 

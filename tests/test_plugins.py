@@ -6,8 +6,6 @@ import os
 import re
 import socket
 import sqlite3
-import subprocess
-import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -17,13 +15,14 @@ from typing import Any
 
 import pytest
 
+import processes
 from clew import Budget, Engine, SQLite
 from clew.clients.voices import typed
 from clew.config import load
 from clew.core.items import Item
 from clew.engine.settings import Settings
 from clew.errors import BadRequest, NotFound
-from clew.hooks.crush import told_before_tool
+from clew.hooks.crush import answer_before_tool
 from clew.installing.clients import opencode as opencode_client
 from clew.installing.clients import pi as pi_client
 from clew.plugins.conversations import PluginConversations, conversations
@@ -181,9 +180,9 @@ async def test_what_was_asked_by_a_program_that_has_ended_is_written_down(log: S
 def test_a_client_hears_at_once_whether_small_requests_may_go_on_without_an_answer(tmp_path: Path) -> None:
     def first(*words: str, **env: str) -> str:
         given = {**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path), **env}
-        command = [sys.executable, "-m", "clew", "plugin", *words]
-        said = subprocess.check_output(command, cwd=tmp_path, env=given, stdin=subprocess.DEVNULL, text=True)
-        return said.partition("\n")[0]
+        return processes.run("-m", "clew", "plugin", *words, cwd=tmp_path, env=given, check=True).stdout.partition(
+            "\n"
+        )[0]
 
     assert json.loads(first("pi")) == {"plain": True}
     assert json.loads(first("pi", CLEW_SECRETS="refuse")) == {"plain": False}
@@ -405,11 +404,11 @@ def test_crush_is_told_how_full_the_window_is_once_it_matters(tmp_path: Path) ->
         database.executemany("insert into messages values (?, 'gpt-4o', 1)", [("full",), ("new",)])
     database.close()
     event = {"event": "PreToolUse", "cwd": str(tmp_path / "deep"), "tool_name": "bash"}
-    told = json.loads(told_before_tool({**event, "session_id": "full"}))
+    told = json.loads(answer_before_tool({**event, "session_id": "full"}))
     assert told["context"].startswith('<context_status>{"used_pct":79,')
-    assert told_before_tool({**event, "session_id": "new"}) == ""
-    assert told_before_tool({**event, "session_id": "unknown"}) == ""
-    assert told_before_tool({**event, "cwd": "/", "session_id": "full"}) == ""
+    assert answer_before_tool({**event, "session_id": "new"}) == ""
+    assert answer_before_tool({**event, "session_id": "unknown"}) == ""
+    assert answer_before_tool({**event, "cwd": "/", "session_id": "full"}) == ""
 
 
 # --- Claude Code ------------------------------------------------------------------------------------------------------
@@ -509,4 +508,17 @@ async def test_beside_a_summary_of_the_clients_model_code_tells_what_it_may_lack
     assert "The counts ran" not in told["text"]
     assert "If you need" not in told["text"]
     assert "[clew log " in told["text"]
+    await log.close()
+
+
+async def test_beside_a_summary_nothing_is_told_of_what_the_client_keeps(log: SQLite) -> None:
+    windows: dict[str, int] = {}
+    talk = PluginConversations("claude", Engine(log, Budget(window=100_000), Settings()), windows, is_own=True)
+    newest = [row("user", "Paint the dinghy teal.", handle="n1"), row("assistant", "It is teal.", handle="n2")]
+    own = [*claude_history(20), *newest, *newest]  # what is kept was said before, too
+    told = await talk.answer(asking("beside", messages=own, words="Counted.", kept=[len(own) - 2, len(own) - 1]))
+    assert told["text"].count("It is teal.") == 1
+    told = await talk.answer(asking("beside", messages=own, words="Counted.", kept=[*range(len(own) - 4, len(own))]))
+    assert "teal" not in told["text"]
+    assert "fact-19" in told["text"]
     await log.close()

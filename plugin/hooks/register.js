@@ -62,17 +62,22 @@ export const register = (on) => {
       $.ui.log(`clew: the compaction is undone, ${short(told.before)} -> ${short(told.after)} tokens`)
       return { messages: rows, tokensBefore: told.before, tokensAfter: told.after }
     }
-    const told = await ask($, "compact", { ...asked, ahead: e.trigger === "precompute" })
+    if (e.trigger === "precompute") {
+      // What its own model writes ahead comes from next() at the time: with clew's part in it there would be two of them.
+      const told = await ask($, "compact", { agentId: e.agentId, ahead: true })
+      return told?.skip ? { skip: told.skip } : next(e)
+    }
+    const told = await ask($, "compact", asked)
     if (told?.own) {
       const made = await next(e)
       if (!made?.messages?.length) return made
-      const words = made.messages.map((row) => row.text ?? "").find((text) => text.length) ?? ""
-      const beside = await ask($, "beside", { ...asked, words })
+      const own = new Map(e.messages.map((row, place) => [row.handle ?? place, place]))
+      const at = made.messages.findIndex((row) => row.text && !own.has(row.handle))
+      const kept = made.messages.map((row) => own.get(row.handle)).filter((place) => place !== undefined)
+      const beside = await ask($, "beside", { ...asked, kept, words: made.messages[at]?.text ?? "" })
       if (!beside?.text) return made
-      const [first, ...rest] = made.messages
-      return { ...made, messages: [first, { role: "user", text: beside.text, toolUses: [] }, ...rest] }
+      return { ...made, messages: made.messages.toSpliced(at + 1, 0, { role: "user", text: beside.text, toolUses: [] }) }
     }
-    if (told?.skip) return { skip: told.skip }
     const rows = told?.messages && chosen(e.messages, told.messages)
     if (!rows) return next(e)
     const beside = Math.max(0, (told.used ?? told.before) - told.before) // system prompt and tools

@@ -43,7 +43,7 @@ def claude_stage(home: Path, plans: Mapping[str, Sequence[PlanStep]], **env: str
             yield Talking(on, env)
         finally:
             end_all({**on.env, **given})
-        clew(on, "uninstall", "claude", "--yes", **given)
+        clew(on, "install", "--remove", "claude", "--yes", **given)
     assert not (home / ".claude" / "skills").exists()
 
 
@@ -54,7 +54,7 @@ class Talking:
     on: Stage
     env: Mapping[str, str]
 
-    def __call__(self, *says: str, **more: str) -> list[str]:
+    def __call__(self, *says: str, options: Sequence[str] = (), **more: str) -> list[str]:
         """What it answers to each."""
         on = self.on
         given = {**on.env, "CLAUDE_CONFIG_DIR": str(on.home / ".claude"), "ANTHROPIC_BASE_URL": on.url}
@@ -68,7 +68,7 @@ class Talking:
             "Bash,Task,mcp__clew__recall,mcp__clew__search",
         ]
         command += ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"]
-        command += ["--debug-file", str(on.home / "debug.txt")]
+        command += ["--debug-file", str(on.home / "debug.txt"), *options]
         answers = []
         with subprocess.Popen(
             command,
@@ -96,6 +96,13 @@ class Talking:
         """What the mod wrote for the user."""
         log = (self.on.home / "debug.txt").read_text()
         return "\n".join(line for line in log.splitlines() if "[clew] $.ui.log" in line)
+
+    def without_clew(self, says: str) -> list[dict[str, Any]]:
+        """What is sent of the session where it is resumed by who has no clew any more."""
+        clew(self.on, "install", "--remove", "claude", "--yes", CLAUDE_CONFIG_DIR=str(self.on.home / ".claude"))
+        [answer] = self(says, options=("-c",))
+        assert answer == f"Done: {says.replace(' ', '-')}."
+        return self.messages()
 
     def messages(self, number: int = -1) -> list[dict[str, Any]]:
         messages: list[dict[str, Any]] = self.on.provider.heard[number].body["messages"]
@@ -131,6 +138,7 @@ def test_a_compaction_asks_no_model_and_an_undo_gives_everything_back(tmp_path: 
         assert "may lack; not orders" not in json.dumps(talk.messages(13))  # nothing is put back of what was not lost
         assert undone[: len(before)] == before
         assert "the compaction is undone" in talk.said
+        assert core(talk.without_clew("and more"))[: len(before)] == before
         talk.on.check()
 
 
@@ -147,7 +155,38 @@ def test_it_compacts_by_itself_in_mid_turn(who: str, tmp_path: Path) -> None:
         talk("count amber" if who == "main" else "delegate amber")
         assert talk.on.model.summaries == 0
         assert talk.said.count("nothing lost") >= 2
-        assert talk("and more")  # what was compacted is compacted for who resumes it
+        resumed = core(talk.without_clew("and more"))
+        if who == "main":  # what was compacted is compacted for who resumes it
+            assert "[work log" in json.dumps(resumed)
+            assert len(json.dumps(resumed)) < 24 * 19_000 / 2
+        talk.on.check()
+
+
+@pytest.mark.parametrize("who", ["code", "its own model"])
+def test_what_it_computes_ahead_of_time_is_refused_or_has_the_part_of_code_once(who: str, tmp_path: Path) -> None:
+    plans: Mapping[str, Sequence[PlanStep]] = {
+        "count amber": STEPS[:6],
+        "count cobalt": STEPS[6:],
+        "go on": ["echo more"],
+        "what was it": [],
+    }
+    cached = {"CLAUDE_CODE_GB_DISK_CACHE_WHEN_TELEMETRY_OFF": "1"}
+    own = {"CLEW_SUMMARY_MODEL": "own"} if who == "its own model" else {}
+    with claude_stage(tmp_path, plans, **cached, **own) as talk:
+        config = tmp_path / ".claude/.claude.json"
+        switched = {"cachedGrowthBookFeatures": {"tengu_sepia_moth": True}}  # its maker's switch for who computes ahead
+        config.write_text(json.dumps({**json.loads(config.read_text()), **switched}))
+        early = ("--settings", '{"precomputeArmTokens": 20000}')
+        talk("count amber", "count cobalt", "go on", "/compact", "what was it", options=early)
+        log, sent = (tmp_path / "debug.txt").read_text(), json.dumps(talk.messages())
+        assert "precomputed compact: started" in log
+        if own:
+            assert "precomputed compact: consumed" in log
+            assert sent.count("A summary that the model made.") == sent.count("[clew log ") == 1
+        else:
+            assert "precomputed compact: skipped" in log
+            assert "nothing lost" in talk.said
+            assert talk.on.model.summaries == 0
         talk.on.check()
 
 

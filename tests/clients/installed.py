@@ -46,7 +46,7 @@ async def test_a_program_talks_through_the_gateway_and_is_then_as_it_was(which: 
     with stage(tmp_path, Model({"say hi": []})) as on, on.serving():
         clew(on, "install", name, "--gateway", "--no-start", "--yes")
         assert "Done: say-hi." in on.run(name, *asked, "say hi", env=QUIET)
-        clew(on, "uninstall", name, "--yes")
+        clew(on, "install", "--remove", name, "--yes")
     on.check()
     assert (file.read_text() if file.exists() else None) == before
     [main] = await on.conversations()

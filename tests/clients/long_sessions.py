@@ -103,7 +103,7 @@ async def test_sixty_turns_whose_compactions_cost_nothing(name: str, tmp_path: P
 def _take_back(on: Stage) -> None:
     """What the last compaction left out is shown, and is in view again when it is undone."""
     name = clew(on, "sessions")[0]["name"]
-    diff, undone = clew(on, "diff", name)["tokens"], clew(on, "undo", name, "--yes")
+    diff, undone = clew(on, "show", "--diff", name)["tokens"], clew(on, "undo", name, "--yes")
     tell(f"diff: {diff['before']:,} -> {diff['after']:,} tokens; undo: {undone['before']:,} -> {undone['after']:,}")
     assert diff["after"] < diff["before"]
     assert undone["after"] > undone["before"]

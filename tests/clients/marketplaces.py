@@ -1,6 +1,5 @@
 """The plugin as the programs read it from a checkout: each says itself whether that is well."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -46,18 +45,3 @@ def test_codex_takes_it(checkout: Path, tmp_path: Path) -> None:
 
 def test_gemini_cli_takes_it(checkout: Path, tmp_path: Path) -> None:
     assert "successfully validated" in said(tmp_path, "gemini", "extensions", "validate", str(checkout))
-
-
-def test_npm_packs_it_and_what_it_starts_is_clew(tmp_path: Path) -> None:
-    packed = json.loads(said(tmp_path, "npm", "pack", "--json", str(ROOT / "plugin" / "npm")))[0]
-    assert {file["path"] for file in packed["files"]} == {
-        "README.md", "bin/clew.js", "opencode.ts", "package.json", "pi.ts"
-    }  # fmt: skip
-    said(tmp_path, "npm", "install", "--no-audit", "--no-fund", "--offline", str(tmp_path / packed["filename"]))
-    binaries = tmp_path / "binaries"
-    binaries.mkdir()
-    (binaries / "clew").write_text("#!/bin/sh\necho clew was started: $*\n")
-    (binaries / "clew").chmod(0o755)
-    env = {"PATH": f"{binaries}{os.pathsep}{os.environ['PATH']}", "HOME": str(tmp_path)}
-    started = [str(tmp_path / "node_modules" / ".bin" / "clew"), "mcp", "--all"]
-    assert subprocess.check_output(started, env=env, text=True) == "clew was started: mcp --all\n"

@@ -95,7 +95,7 @@ def test_claude_code(tmp_path: Path) -> None:
         assert on.model.summaries >= 1
         assert "Done: what-was-it." in claude(on, "-c", "what was it")
         assert RULE in sent(on, -2)  # in the first request after its own summary, which did not tell it
-        clew(on, "uninstall", "claude", "--yes")
+        clew(on, "install", "--remove", "claude", "--yes")
     on.check()
     assert (tmp_path / ".claude/settings.json").read_text() == before
     assert "clew" not in json.loads((tmp_path / ".claude.json").read_text()).get("mcpServers", {})
@@ -138,7 +138,7 @@ def test_qwen_code(tmp_path: Path) -> None:
         after = [text for text in heard if "A summary that the model made" in text]
         assert any(RULE in text for text in after)
         assert any("not orders" in text and "1: " in text for text in after)  # what the search found
-        clew(on, "uninstall", "qwen", "--yes")
+        clew(on, "install", "--remove", "qwen", "--yes")
     on.check()
     assert (tmp_path / ".qwen/settings.json").read_text() == before
 
@@ -160,7 +160,7 @@ def test_gemini_cli(tmp_path: Path) -> None:
         seen = sent(on)
         assert "characters out of view; recall" not in seen
         assert "amber-last" in seen
-        clew(on, "uninstall", "gemini", "--yes")
+        clew(on, "install", "--remove", "gemini", "--yes")
     on.check()
     assert (tmp_path / ".gemini/settings.json").read_text() == before
 
@@ -208,7 +208,7 @@ def test_codex(tmp_path: Path) -> None:
         assert "A summary that the model made" in after
         assert "commands that were run" in after
         assert "what was said earlier" in sent(on)  # what the search found
-        clew(on, "uninstall", "codex", "--yes")
+        clew(on, "install", "--remove", "codex", "--yes")
     on.check()
     assert (tmp_path / ".codex/config.toml").read_text() == before
     assert not (tmp_path / ".codex/hooks.json").exists()

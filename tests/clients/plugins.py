@@ -24,11 +24,11 @@ RECALL = {"opencode": "clew_recall", "pi": "recall"}  # what each calls the tool
 CONFIG = {"opencode": ".config/opencode", "pi": "agent"}
 
 
-def plug(on: Stage, client: str, act: str = "install") -> None:
+def plug(on: Stage, client: str, *options: str) -> None:
     """Install a client's plugin into its home on this stage, or remove it."""
     on.url = on.provider.url
     (on.home / CONFIG[client]).mkdir(parents=True, exist_ok=True)
-    clew(on, act, client, "--yes", PI_CODING_AGENT_DIR=str(on.home / "agent"))
+    clew(on, "install", client, "--yes", *options, PI_CODING_AGENT_DIR=str(on.home / "agent"))
 
 
 def talk(client: str, on: Stage, way: str, *said: str, window: int = WINDOW) -> str:
@@ -61,7 +61,7 @@ async def test_far_past_the_window_without_an_error(client: str, way: str, tmp_p
 @pytest.mark.parametrize(("client", "way"), BOTH)
 async def test_its_compaction_is_answered_from_the_log(client: str, way: str, tmp_path: Path) -> None:
     steps = [f"echo fact-{n}; {COUNT}" for n in range(5)]
-    model = Model({"count amber": steps, "what was it": ["echo amber-after"]})
+    model = Model({"count amber": steps, "what was it": ["echo amber-after"], "and more": []})
     with stage(tmp_path, model) as on:
         plug(on, client)
         # The provider says that it was far more than it was: the program compacts by itself.
@@ -69,6 +69,10 @@ async def test_its_compaction_is_answered_from_the_log(client: str, way: str, tm
         model.first.append(Answer("I see.", output=190_000))
         talk(client, on, way, "-c", "go on", window=200_000)
         assert "Done: what-was-it." in talk(client, on, way, "-c", "what was it", window=200_000)
+        plug(on, client, "--remove")
+        assert "Done: and-more." in talk(
+            client, on, way, "-c", "and more", window=200_000
+        )  # its own session without clew
     on.check()
     bodies = [json.dumps(heard.body) for heard in on.provider.heard]
     asked = [body for body in bodies if "Answer with the one word: done" in body]
@@ -121,7 +125,7 @@ async def test_without_clew_it_goes_on_alone_and_is_then_as_it_was(client: str, 
         script.write_text(re.sub(r"(const COMMAND: string\[\] = )\[.*?\]", r'\1["/nowhere/clew"]', whole))
         assert "Done: list-amber." in talk(client, on, way, "list amber")
         script.write_text(whole)
-        plug(on, client, "uninstall")
+        plug(on, client, "--remove")
         assert not script.exists()
         assert "Done: and-again." in talk(client, on, way, "-c", "and again")
     on.check()

@@ -81,12 +81,14 @@ async def test_its_compaction_is_answered_from_the_log(how: str, tmp_path: Path)
     mode: ClientCompaction = "answer" if how == "by usage" else "prevent"
     many = 14 if how == "by usage" else 4
     steps = [f"echo fact-{n}; {BIG}" for n in range(many)]
-    model = Model({"count amber": steps, "what was it": ["echo amber-after"]})
+    model = Model({"count amber": steps, "what was it": ["echo amber-after"], "and more": []})
     with stage(tmp_path, model) as on, on.serving(mode):
         qwen(on, "count amber", window=100_000 if how == "by usage" else 0)
         if how == "by command":
             qwen(on, "--continue", "/compress")
         assert "Done: what-was-it." in qwen(on, "--continue", "what was it")
+        with on.alone():
+            assert "Done: and-more." in qwen(on, "--continue", "and more")
     on.check()
     assert on.model.summaries == 0
     assert on.answered >= 1

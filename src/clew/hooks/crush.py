@@ -20,7 +20,7 @@ ASK = """select s.prompt_tokens + s.completion_tokens,
          from sessions s where s.id = ?"""
 
 
-def told_before_tool(event: Mapping[str, Any]) -> str:
+def answer_before_tool(event: Mapping[str, Any]) -> str:
     """What Crush is answered before it runs a tool; nothing while there is room enough, or if nothing is known."""
     folder = Path(str(event.get("cwd") or "."))
     file = next((place / DATABASE for place in (folder, *folder.parents) if (place / DATABASE).is_file()), None)

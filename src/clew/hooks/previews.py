@@ -79,7 +79,7 @@ async def preview_of(made: Engine, scope: Scope, event: Mapping[str, Any], text:
     # Who names neither its session nor its call shares none: what was said in another is not its own.
     name = results_of(str(event.get("session_id") or new_id()))
     if folder := event.get("cwd"):
-        await hold(made, scope, name, str(folder))
+        await hold(made.store, scope, name, str(folder))
     tool, id = str(event.get("tool_name") or "tool"), str(event.get("tool_use_id") or f"call-{new_id()}")
     given = event.get("tool_input")
     call = {"id": id, "type": "function", "function": {"name": tool, "arguments": json.dumps(given)}}

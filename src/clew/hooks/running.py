@@ -39,7 +39,7 @@ def run(words: list[str], source: IO[bytes], target: IO[str], ask: EventAsking |
     except Exception as error:  # fails open, whatever it is
         from clew.exchange.thread import warn
 
-        warn("clew hook failed; the client goes on without it", error)
+        warn("`clew hook` failed; the client goes on without it", error)
     return 0
 
 
@@ -67,9 +67,9 @@ def answer(client: str, said: bytes, keep: "ResultKeeping | None" = None) -> str
 
         return status_line(json.loads(said))
     if client == "crush":
-        from clew.hooks.crush import told_before_tool
+        from clew.hooks.crush import answer_before_tool
 
-        return told_before_tool(json.loads(said))
+        return answer_before_tool(json.loads(said))
     if len(said) < SMALL_RESULT and is_short_result(said):
         return ""
     event = json.loads(said)
@@ -81,7 +81,7 @@ def answer(client: str, said: bytes, keep: "ResultKeeping | None" = None) -> str
 
         expect(event)
     elif name in ("SessionStart", "BeforeAgent"):
-        return _told(name, {"additionalContext": _put_back(client, event)})
+        return _hook_output(name, {"additionalContext": _put_back(client, event)})
     return ""
 
 
@@ -109,7 +109,7 @@ def _after_tool(client: str, name: str, event: dict[str, Any], keep: "ResultKeep
                 whole = {"decision": "deny", "reason": _text(shorter)}
     if name == "AfterTool" and (back := _put_back(client, event)):
         answers["additionalContext"] = back
-    return _told(name, answers, whole)
+    return _hook_output(name, answers, whole)
 
 
 def _text(response: Any) -> str:
@@ -138,7 +138,7 @@ def _was_compacted(event: dict[str, Any]) -> bool:
     return is_expected(event)
 
 
-def _told(event: str, answers: dict[str, Any], whole: dict[str, Any] | None = None) -> str:
+def _hook_output(event: str, answers: dict[str, Any], whole: dict[str, Any] | None = None) -> str:
     said = {key: value for key, value in answers.items() if value}
     told = {**(whole or {}), **({"hookSpecificOutput": {"hookEventName": event, **said}} if said else {})}
     return json.dumps(told) if told else ""

@@ -29,4 +29,4 @@ def key(variable: str = "OPENAI_API_KEY") -> int:
 
 
 def _with_ways(why: str, client: str) -> str:
-    return f"{why} (clew serve --status says more; clew uninstall {client} makes it work without clew)"
+    return f"{why} (`clew serve --status` says more; `clew install {client} --remove` makes it work without clew)"

@@ -84,7 +84,7 @@ def gone(clew: ClewCommand, client: str) -> str:
     """What a client says where clew is no longer what it was."""
     return (
         f"clew is gone from {clew[0]}, and its gateway does not answer. With the clew that you have now, run: "
-        f"clew install {client} --gateway, or to work without it: clew uninstall {client}"
+        f"`clew install {client} --gateway`, or to work without it: `clew install {client} --remove`"
     )
 
 

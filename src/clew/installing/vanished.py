@@ -71,7 +71,7 @@ def mend(installer: Installer, gone: Vanished, command: ClewCommand) -> bool:
     if isinstance(told, str):
         text = _plugin(told, gone, command)
     elif isinstance(told, dict):
-        for name, value in _told(told, gone.program, command).items():
+        for name, value in _repaired(told, gone.program, command).items():
             text = format.put(text, (*gone.at, name), value)
     after = bytes_of(text, before)
     if after == before:
@@ -154,7 +154,7 @@ def _rest(words: list[str]) -> list[str]:
     return words[1:][len(AS_MODULE) :] if tuple(words[1:4]) == AS_MODULE else words[1:]
 
 
-def _told(table: dict[str, Any], program: str, command: ClewCommand) -> dict[str, Any]:
+def _repaired(table: dict[str, Any], program: str, command: ClewCommand) -> dict[str, Any]:
     """What has to be in a table instead."""
     words = _words(table)
     rest = _rest(words)

@@ -82,7 +82,8 @@ class Installer:
         record = self.record(f"{program.name}-{file.name}")
         if record and record.file != str(file):
             raise BadRequest(
-                f"{program.title} was wired in {record.file} and now reads {file}: clew uninstall {program.name} first"
+                f"{program.title} was wired in {record.file} and now reads {file}: "
+                f"`clew install {program.name} --remove` first"
             )
         now = content(file)
         if self._says(plug, now):
@@ -236,7 +237,7 @@ class Installer:
             if was not in (ABSENT, value) and not str(was).startswith(url):
                 yield (
                     f"{'.'.join(key)} was {masked(str(was))}: if the gateway is to go on there, "
-                    "clew config set gateway.upstreams.NAME.url"
+                    "`clew config set gateway.upstreams.NAME.url URL`"
                 )
         for key in program.rivals:
             if found(data, key) is not ABSENT:

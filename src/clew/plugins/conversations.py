@@ -1,5 +1,6 @@
 """The conversations of one client, and what its plugin may ask about them."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -14,7 +15,7 @@ from clew.control import ContextController
 from clew.control.controller import TOOL_CHARACTERS, framed
 from clew.core.bridge import Lock, cross
 from clew.core.caches import Recent
-from clew.core.items import Scope
+from clew.core.items import Node, Scope
 from clew.core.limits import Budget
 from clew.core.own_tools import RECALL
 from clew.core.view import View
@@ -95,7 +96,7 @@ class PluginConversations:
                 if self._client in FULL_LOGS:
                     await self._engine.store.learn(self._scope, PLUGGED_KIND, own, {"client": self._client})
                 if folder := asked.get("folder"):
-                    await hold(self._engine, self._scope, self._name(own), str(folder))
+                    await hold(self._engine.store, self._scope, self._name(own), str(folder))
             named = {"session": self._name(own), "parent": self._name(asked.get("parent")), "own_name": own}
             return await act({**asked, **named})
 
@@ -108,7 +109,7 @@ class PluginConversations:
         thread, (own, units, body) = await self._thread(asked), self._asked(asked)
         await self._hear(thread, own)
         sent = await thread.fit(body, "anthropic")
-        if sent.is_as_it_came:
+        if sent.is_unchanged:
             return {"messages": None}
         return {"messages": self._in_own_form(restored(sent.body["messages"], units, _as_it_is), own)}
 
@@ -137,23 +138,23 @@ class PluginConversations:
 
     async def _kept(self, session: str, body: Mapping[str, Any]) -> set[str]:
         """What a client goes on with as it is: all that was said behind what it wants to have summed up."""
-        _, items = wire.decode(body, "anthropic")
-        own = await self._engine.named(self._scope, session)
-        if own is None or not items:
+        said, contents = await self._logged(session, body)
+        if not contents:
             return set()
-        said = await self._engine.history(self._scope, own)
-        last = self._engine.digests(self._scope).content(items[-1])
-        after = next((n for n in range(len(said), 0, -1) if said[n - 1].content == last), len(said))
+        after = next((n for n in range(len(said), 0, -1) if said[n - 1].content == contents[-1]), len(said))
         return {node.id for node in said[after:]}
 
     async def _is_news(self, session: str, body: Mapping[str, Any]) -> bool:
         """Whether this is all that the log has of a session, and more: the newest answer no view has had yet."""
-        if (own := await self._engine.named(self._scope, session)) is None:
-            return True
-        said = await self._engine.history(self._scope, own)
-        digests, (_, items) = self._engine.digests(self._scope), wire.decode(body, "anthropic")
-        contents = [digests.content(item) for item in items]
+        said, contents = await self._logged(session, body)
         return len(contents) > len(said) and contents[: len(said)] == [node.content for node in said]
+
+    async def _logged(self, session: str, body: Mapping[str, Any]) -> tuple[Sequence[Node], list[str]]:
+        """All that the log has of a session, and what a request says, by its content."""
+        own = await self._engine.named(self._scope, session)
+        said = () if own is None else await self._engine.history(self._scope, own)
+        digests, (_, items) = self._engine.digests(self._scope), wire.decode(body, "anthropic")
+        return said, [digests.content(item) for item in items]
 
     async def compact(self, asked: PluginQuestion) -> PluginAnswer:
         """The messages to go on with in place of all of these, with how many tokens both have; None: as they are.
@@ -177,9 +178,9 @@ class PluginConversations:
         await self._engine.compact(view, step=Brief(step, size), method="client")
         note({"session_id": asked["own_name"]}, BY_CLEW)
         sent = await thread.fit(body, "anthropic")
-        if sent.is_as_it_came:
+        if sent.is_unchanged:
             return {"messages": None}
-        return await self._told(sent.body, sent.view, own, units, before)
+        return await self._reply(sent.body, sent.view, own, units, before)
 
     async def undo(self, asked: PluginQuestion) -> PluginAnswer:
         """The messages of before the newest compaction that is left, with those said since. Raises `ClewError`."""
@@ -187,9 +188,9 @@ class PluginConversations:
         view = await self._engine.keep(Request(body, "anthropic", self._scope, thread.session, thread.origin))
         before = (await self._engine.target(view)).meter.nodes(view.nodes).tokens
         undone = await self._engine.undo(self._scope, view.branch)
-        return await self._told(body_of(undone.view), undone.view, own, units, before)
+        return await self._reply(body_of(undone.view), undone.view, own, units, before)
 
-    async def _told(
+    async def _reply(
         self,
         body: Mapping[str, Any],
         view: View,
@@ -202,14 +203,30 @@ class PluginConversations:
         return {"messages": shown, "before": before, "after": after}
 
     async def beside(self, asked: PluginQuestion) -> PluginAnswer:
-        """What code tells beside a summary that the client's model wrote, which becomes a chapter; None: nothing."""
-        thread, (_, _, body) = await self._thread(asked), self._asked(asked)
+        """What code tells beside a summary that the client's model wrote, which becomes a chapter; None: nothing.
+
+        `kept`: the places of messages that the client goes on with as they are.
+        """
+        thread, (_, units, body) = await self._thread(asked), self._asked(asked)
         await thread.keep(body, "anthropic")
         frame, _ = wire.decode({**body, "messages": []}, "anthropic")
+        places = frozenset(asked.get("kept") or ())
+        stays = [part for own, parts in units if places.intersection(own) for part in parts]
+        kept = await self._newest(asked["session"], _body(asked, stays))
         words = claude.own_words(str(asked.get("words") or ""))
-        text = await self._compactions.of(self._scope, asked["session"], frame, words=words, beside=True)
+        text = await self._compactions.of(self._scope, asked["session"], frame, kept=kept, words=words, beside=True)
         note({"session_id": asked["own_name"]}, BY_CLEW)
         return {"text": text}
+
+    async def _newest(self, session: str, body: Mapping[str, Any]) -> set[str]:
+        """The newest of what was said that a request says, too."""
+        said, contents = await self._logged(session, body)
+        left, found = Counter(contents), set[str]()
+        for node in reversed(said):
+            if left[node.content]:
+                left[node.content] -= 1
+                found.add(node.id)
+        return found
 
     def _asked(self, asked: PluginQuestion) -> tuple[Sequence[OwnMessage], list[HostUnit], dict[str, Any]]:
         """The client's own messages, what it sends of each, and the request that they are."""

@@ -99,7 +99,7 @@ async def continued(
     body = {"model": _model(said), "messages": chat_messages(said)}
     if not body["messages"]:
         raise NotFound(f"nothing was said in session {old['id']} yet")
-    await hold(engine, scope, name, str(folder))
+    await hold(engine.store, scope, name, str(folder))
     await engine.keep(Request(body, "openai_chat", scope, name))
     frame, _ = wire.decode({**body, "messages": []}, "openai_chat")
     text = summary or await Compactions(engine).of(scope, name, frame)

@@ -17,7 +17,7 @@ def mod(clew: ClewCommand) -> str:
 
 def script(name: str, clew: ClewCommand) -> str:
     """A client's plugin."""
-    text = _whole(name, "bridge", clew)
+    text = _script(name, "bridge", clew)
     for tool in offered("auto", False, "", ""):
         text = text.replace(json.dumps(f"@{tool.name}"), json.dumps(tool.description), 1)
     return text
@@ -25,11 +25,11 @@ def script(name: str, clew: ClewCommand) -> str:
 
 def starting_script(name: str, clew: ClewCommand, url: str) -> str:
     """A client's plugin that starts the gateway, and does nothing else."""
-    text = _whole(f"gateway-{name}", "starting", clew).replace('"@url"', json.dumps(url), 1)
+    text = _script(f"gateway-{name}", "starting", clew).replace('"@url"', json.dumps(url), 1)
     return text.replace('"@gone"', json.dumps(gone(clew, name)), 1)
 
 
-def _whole(own: str, shared: str, clew: ClewCommand) -> str:
+def _script(own: str, shared: str, clew: ClewCommand) -> str:
     """A client's part, and after it the one that all clients share."""
     folder = files("clew").joinpath("data", "plugins")
     parts = [folder.joinpath(f"{part}.ts").read_text(encoding="utf-8") for part in (own, shared)]
