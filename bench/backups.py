@@ -54,7 +54,7 @@ def of_file(folder: Path, items: int, watch: Watch) -> None:
     watch.figures["SQLite: the store itself"] = {"bytes": path.stat().st_size}
     watch.take("SQLite: clew backup, verified", lambda: asyncio.run(_backup(path, folder / "copy")), folder / "copy")
     watch.take("SQLite: vacuum into", lambda: _vacuum(path, folder / "vacuumed"), folder / "vacuumed")
-    watch.take("SQLite: clew restore", lambda: restore(folder / "copy", folder / "restored.db"))
+    watch.take("SQLite: clew backup --restore", lambda: restore(folder / "copy", folder / "restored.db"))
     watch.take("SQLite: clew export", lambda: asyncio.run(_export(path, folder / "log")), folder / "log")
     watch.take("SQLite: clew import", lambda: asyncio.run(_import(folder / "log", folder / "imported.db")))
 

@@ -44,16 +44,6 @@ def scale_sqlite(result: Mapping[str, Any]) -> list[str]:
     return [*rows, "", f"Made {result['made']}. {files}. {rounds}."]
 
 
-def partitions(result: Mapping[str, Any]) -> list[str]:
-    """A store as it is beside one in partitions."""
-    rows = ["| | as it is, ms | 16 partitions, ms | ratio |", "|---|---|---|---|"]
-    for what, f in result["figures"].items():
-        rows.append(f"| {what} | {f['plain_ms']:,.0f} | {f['parts_ms']:,.0f} | {f['ratio']:.2f} |")
-    given = result["settings"]
-    rounds = f"Medians of {given['rounds']} rounds, and of {given['purges']} purges"
-    return [*rows, "", f"Made {result['made']}, in a store of {given['items']:,} items. {rounds}."]
-
-
 def backups(result: Mapping[str, Any]) -> list[str]:
     """Backups of both kinds of store."""
     rows = ["| | seconds | MB |", "|---|---|---|"]
@@ -162,7 +152,6 @@ def _load(every: Iterable[Mapping[str, Any]]) -> str:
 TABLES = {
     "scale": ("scale", scale),
     "scale_sqlite": ("scale_sqlite", scale_sqlite),
-    "partitions": ("partitions", partitions),
     "backups": ("backups", backups),
     "audit": ("audit", audit),
     "batch_costs": ("batch", batch_costs),

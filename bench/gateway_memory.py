@@ -24,7 +24,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from clew.cli import serving
+from clew.cli import serve as serving
 from clew.config import load
 from clew.core.caches import Recent
 from clew.engine.branches import Branches

@@ -66,4 +66,4 @@ class ScriptedUpstream:
         turn = ProviderTurn(format, body, answer, Spent(len(raw) // 4), self._count)
         if body.get("stream") or "streamGenerateContent" in request.path:
             return web.Response(body=b"".join(SHAPES[format].stream(turn)), content_type="text/event-stream")
-        return web.Response(body=rawjson.dumps(SHAPES[format].whole(turn)), content_type="application/json")
+        return web.Response(body=rawjson.dumps(SHAPES[format].in_one_piece(turn)), content_type="application/json")

@@ -26,6 +26,7 @@ PARTS = (
     "planted",
     "dollars",
     "cost",
+    "frames",
     "validity",
     "load",
 )

@@ -3,13 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import lru_cache
-from itertools import pairwise, product
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from benchmark.corpus import Corpus
-from benchmark.driven import NAMES, driven, frame_of
 from benchmark.judging import MODEL
 from clew import catalog
 from clew.catalog.cost import cost
@@ -17,7 +14,6 @@ from clew.catalog.usage import Spent
 from clew.core.limits import Budget
 from clew.core.view import View
 from clew.engine.settings import Settings
-from clew.errors import OverBudget
 from clew.lab.caches import Automatic, Marked, PriceCache
 from clew.lab.replaying import Lived, clients_own, everything, with_clew
 from clew.lab.session import LabSession
@@ -43,29 +39,29 @@ OVER = 1.3  # times a window: what is joined has so much, to be compacted and to
 FULL, CLIENT, CLEW, ASKING = "no clew", "the client's own", "clew", "clew, chapters by its model"
 WAYS = FULL, CLIENT, CLEW, ASKING
 HALVES = ("fit", False, FULL), ("overflow", True, CLIENT)  # of the sessions, and what clew is held against in each
-NARROW = 32_000, 64_000, 80_000, 128_000
-FRAMED = 1  # session in the frame of each client: the longest
 Row = dict[str, Any]
 
 
 def measure(settings: ProofSettings) -> Figures:
-    """Every way over the same sessions, and clients' frames in narrow windows."""
-    folder = settings.data and next(
-        (p for p in (settings.data, settings.data / "corpus") if (p / "score.py").exists()), None
-    )
-    if folder is None:
-        raise Missing("give --data DIR, a folder with score.py and dev/*.jsonl.gz, or one with such a folder in it")
+    """Every way over the same sessions."""
+    folder = corpus_of(settings.data)
     windows = WINDOWS[:1] if settings.quick else WINDOWS
     many = {window: 2 if settings.quick else settings.some(SESSIONS[window]) for window in windows}
     jobs = [(folder, w, n, many[w], way) for w in windows for n in range(many[w]) for way in WAYS]
-    framed = [] if settings.quick else list(product([folder], NARROW, NAMES))
     with ProcessPoolExecutor(settings.processes) as pool:
         rows = list[Row]()
         for done, row in enumerate(pool.map(priced, jobs, chunksize=len(WAYS))):
-            settings.heard(f"{row['window']:,}", done, len(jobs) + len(framed))
+            settings.heard(f"{row['window']:,}", done, len(jobs))
             rows.append(row)
-        frames = [row for some in pool.map(in_frame, framed) for row in some]
-    return {"prices": LISTS, "rows": rows, "frames": frames}
+    return {"prices": LISTS, "rows": rows}
+
+
+def corpus_of(data: Path | None) -> Path:
+    """The folder with sessions and their scorer."""
+    for place in () if data is None else (data, data / "corpus"):
+        if (place / "score.py").exists():
+            return place
+    raise Missing("give --data DIR, a folder with score.py and dev/*.jsonl.gz, or one with such a folder in it")
 
 
 # --- sessions ---------------------------------------------------------------------------------------------------------
@@ -119,8 +115,12 @@ def priced(job: tuple[Path, int, int, int, str]) -> Row:
     session, meter = material(folder, window, many)[number], meter_of()
     caches: tuple[PriceCache, ...] = Marked(meter), Automatic(meter)
     calls: list[list[Spent]] = [[], []]
+    told, texts = set[str](), set[str]()
 
     def heard(view: View, output: int) -> None:
+        new = [node for node in view.nodes if node.id not in told]
+        told.update(node.id for node in new)
+        texts.update(node.item.text for node in new)
         for cache, some in zip(caches, calls, strict=True):
             some.append(cache.sent(view, output))
 
@@ -142,6 +142,9 @@ def priced(job: tuple[Path, int, int, int, str]) -> Row:
         "questions": len(lived.helpers),
         "over": sum(size > window for size in lived.sizes),
         "view": sum(lived.sizes) // max(1, len(lived.sizes)),
+        "unread": meter.nodes(
+            node for node in session.said(0, session.turns[-1]) if node.item.text not in texts
+        ).tokens,
     }
 
 
@@ -194,55 +197,16 @@ def _once(lived: Lived, window: int) -> float:
     return cost(prices, Spent(written, asked, 0, written))
 
 
-# --- clients' frames --------------------------------------------------------------------------------------------------
-
-
-def in_frame(job: tuple[Path, int, str]) -> list[Row]:
-    """Real sessions in the frame of a client, and one that reads a file in every call, in its client's own shape."""
-    folder, window, name = job
-    prices = catalog.lookup(LISTS[0]).prices
-    assert prices is not None, "the catalog knows these"
-    system, meter = frame_of(name), meter_of()
-    rows = list[Row]()
-    for messages in [list(messages) for _, messages, _ in Corpus(folder).longest(FRAMED)]:
-        transcript = Transcript("openai_chat", Script(messages).stretches, model=LISTS[1], system=system)
-        lived = Lived(lambda view, output: None, meter)
-        try:
-            with_clew(LabSession(transcript), lived, Budget(window), Settings(author=None, expand=False), None)
-        except OverBudget:
-            return [{"client": name, "window": window}]
-        filled = [before / window for before, after in pairwise(lived.sizes) if after < before]
-        rows.append({"calls": len(lived.sizes), "folds": len(filled), "filled": filled})
-    try:
-        read = driven(name, window, prices, with_clew=True)
-    except OverBudget:
-        return [{"client": name, "window": window}]
-    filled = [share for row in rows for share in row["filled"]]
-    return [
-        {
-            "client": name,
-            "window": window,
-            "frame": meter.counter.text(system),
-            "ceiling": read.ceiling,
-            "filled": median(filled) if filled else None,
-            "folds": sum(row["folds"] for row in rows) / sum(row["calls"] for row in rows),
-            "read_filled": read.filled,
-            "read_folds": read.folds / read.calls,
-            "compactions": read.compactions,
-        }
-    ]
-
-
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 
 def blocks(figures: Figures) -> Mapping[str, str]:
-    """The tables of the documents."""
-    return {"cost": "\n".join(_dollars(figures)), "cost.frames": "\n".join(_frames(figures))}
+    """The table of the document."""
+    return {"cost": "\n".join(_dollars(figures))}
 
 
 def _dollars(figures: Figures) -> Iterator[str]:
-    head = ["window", "sessions", "way", *figures["prices"], "compactions", "client's", "tokens a call"]
+    head = ["window", "sessions", "way", *figures["prices"], "compactions", "client's", "tokens a call", "never sent"]
     cells = list[list[str]]()
     for window in dict.fromkeys(row["window"] for row in figures["rows"]):
         for told, is_over, _ in HALVES:
@@ -254,8 +218,18 @@ def _dollars(figures: Figures) -> Iterator[str]:
                 folds, client = (sum(row[key] for row in some) for key in ("folds", "client"))
                 view = sum(row["view"] * row["calls"] for row in some) // max(1, sum(row["calls"] for row in some))
                 many = f"{len(some)} {told}"
+                unread = f"{sum(row['unread'] for row in some):,}" if all("unread" in row for row in some) else ""
                 cells.append(
-                    [f"{window:,}", many, way, *(f"{s:.2f}" for s in sums), f"{folds}", f"{client}", f"{view:,}"]
+                    [
+                        f"{window:,}",
+                        many,
+                        way,
+                        *(f"{s:.2f}" for s in sums),
+                        f"{folds}",
+                        f"{client}",
+                        f"{view:,}",
+                        unread,
+                    ]
                 )
     found = ((_dearer(figures, beside, is_over), told, beside) for told, is_over, beside in HALVES)
     told = ", ".join(f"{beside} in {sum(some)} of {len(some)} that {told}" for some, told, beside in found if some)
@@ -280,27 +254,3 @@ def _dearer(figures: Figures, beside: str, is_over: bool) -> list[bool]:
             ways = (some[number, way] for way in (CLEW, ASKING))
             found.append(any(row["dollars"][LISTS[0]] > other + row["once"] for row in ways))
     return found
-
-
-def _frames(figures: Figures) -> Iterator[str]:
-    head = (
-        "client",
-        "window",
-        "it compacts above",
-        "used",
-        "compactions",
-        "used, reading",
-        "compactions, reading",
-        "its own",
-    )
-    cells = list[list[str]]()
-    for row in figures["frames"]:
-        begin = [row["client"], f"{row['window']:,}"]
-        if "filled" not in row:
-            cells.append([*begin, "its frame does not fit", *[""] * 5])
-            continue
-        at = f"{row['ceiling'] / row['window']:.0%}" if row["ceiling"] else ""
-        used = ["" if row[key] is None else f"{row[key]:.0%}" for key in ("filled", "read_filled")]
-        folds = [f"{row[key]:.1%}" for key in ("folds", "read_folds")]
-        cells.append([*begin, at, used[0], folds[0], used[1], folds[1], f"{row['compactions']}"])
-    yield table(head, cells)

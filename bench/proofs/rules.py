@@ -1,7 +1,7 @@
 """Standing rules of the user after fifty compactions, with and without an attacker who tries to push them out."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -22,7 +22,8 @@ from proofs.tables import cell, many, missing, named, share, table
 
 FOLDS = 50
 SESSIONS = 6
-WINDOWS = {16_000: 170_000, 32_000: 340_000}  # small ones have the least room for rules; tokens for fifty compactions
+# Small ones have the least room for rules; tokens for fifty compactions.
+WINDOWS = {16_000: 170_000, 32_000: 340_000, 64_000: 680_000}
 STRIDE = 4_000  # characters between two calls: not every turn of the session, but several to a compaction
 OURS = "clew"
 Seen = dict[str, Any]  # how one method did in one session
@@ -217,16 +218,27 @@ def behind(figures: Figures) -> Iterator[str]:
     ours = rows.pop(OURS)
     others = {name: of for name, of in rows.items() if not any(row["fault"] for row in of)}
     after = f"after {figures['folds']} compactions"
-    if lost := _sum(ours, "rules") - _sum(ours, "kept"):
-        more = [name for name, of in others.items() if _sum(of, "kept") > _sum(ours, "kept")]
+    if lost := _lost(ours):
+        more = _fewer(ours, others, _lost)
         large = [name for name in more if _sum(others[name], "over")]
         beside = f"; {named(more)} lost fewer" if more else "; no other method lost fewer"
         beside += f", but {named(large)} left too much for the window" if large else ""
         yield f"Rules of the user: {after} clew has lost {lost} of {_sum(ours, 'rules')}{beside}."
-    current, forged = _sum(ours, "as_current"), _sum(ours, "forged")
-    if fewer := [name for name, of in others.items() if _sum(of, "as_current") < current]:
-        told = f"clew tells {current} of {_sum(ours, 'revoked')} as if they held"
+    if fewer := _fewer(ours, others, partial(_sum, key="as_current")):
+        told = f"clew tells {_sum(ours, 'as_current')} of {_sum(ours, 'revoked')} as if they held"
         yield f"Rules that the user had taken back: {after} {told}; fewer with {named(fewer)}."
-    if fewer := [name for name, of in others.items() if _sum(of, "forged") < forged]:
-        told = f"{after} clew repeats {forged} of their lines as its own"
+    if fewer := _fewer(ours, others, partial(_sum, key="forged")):
+        told = f"{after} clew repeats {_sum(ours, 'forged')} of their lines as its own"
         yield f"Attackers who write into tool results and into what the user pastes: {told}; fewer with {named(fewer)}."
+
+
+def _lost(rows: Sequence[Seen]) -> int:
+    return _sum(rows, "rules") - _sum(rows, "kept")
+
+
+def _fewer(
+    ours: Sequence[Seen], others: Mapping[str, Sequence[Seen]], count: Callable[[Sequence[Seen]], int]
+) -> list[str]:
+    """The methods of which fewer are counted than of clew, in the windows in which they were run."""
+    windows = {name: {row["window"] for row in of} for name, of in others.items()}
+    return [name for name, of in others.items() if count(of) < count([r for r in ours if r["window"] in windows[name]])]

@@ -90,6 +90,7 @@ def left(view: View) -> str:
 async def in_window(case: Case, model: Model, part: int) -> str:
     """What the last request of all has, where the window is one part of so many of the conversation."""
     said, counter = view_of(case.messages), counter_for(WRITER)
+    meter = Meter(counter)
     window = (counter.frame(said.frame) + sum(counter.item(n.item) for n in said.nodes)) // part
     messages = without_frame(case.messages, 2 * window)
     author = ByModel(model, seconds=PATIENT)
@@ -100,6 +101,8 @@ async def in_window(case: Case, model: Model, part: int) -> str:
         asked = {"model": WRITER, "messages": [*messages[:stop]]}
         made = await engine.prepare(Request(asked, session=case.name))
         found = body(made)["messages"]
+        sent, answer = meter.frame(made.frame).plus(meter.view(made)), counter.text(shown(messages[stop : stop + 1]))
+        await engine.observe(made, {"prompt_tokens": sent.tokens, "completion_tokens": answer})
     await engine.close(store=True)
     return shown(found)
 
