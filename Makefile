@@ -111,7 +111,7 @@ coverage: $(VENV)/ready  ## Lines that tests run: the figure and the worst files
 mutants: $(VENV)/ready  ## One change at a time, fifty in all, others each day, and whether a test notices: FILES= COUNT= SEED=
 	$(ENV)/python scripts/mutants.py $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(FILES)
 
-release: $(VENV)/ready  ## Wheel and sdist in dist/, looked into, installed in clean environments and tried.
+release: $(VENV)/ready  ## Wheel and sdist in dist/, the package for npm in build/npm, looked into, installed in clean environments and tried.
 	$(ENV)/python scripts/release.py --uv $(UV) --pinned $(PINNED)
 
 bench: $(VENV)/ready  ## Facts that survive, speed, import cost, counting errors. Minutes.

@@ -1,9 +1,11 @@
-"""Build wheel and sdist into dist/, look into them, install each in a clean environment and try it.
+"""Build wheel and sdist into dist/, the package for npm into build/npm; look into them, install each far away, try it.
 
 python scripts/release.py --uv PATH --pinned requirements-dev.txt
 """
 
 import argparse
+import json
+import os
 import shutil
 import subprocess
 import sys
@@ -18,6 +20,8 @@ from clew import __version__
 
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"
+NPM = ROOT / "build" / "npm"
+PACKED = {"README.md", "bin/clew.js", "opencode.ts", "package.json", "pi.ts"}
 LARGEST = 2_000_000  # bytes: the sample and the catalog are most of it
 TOP = {  # and nothing else: no tests, no benchmarks
     ".whl": {"clew", f"clew-{__version__}.dist-info"},
@@ -106,6 +110,28 @@ def install_and_try(uv: str, archive: Path) -> None:
         print(f"{archive.name}: installed; import, compress, clew --version, clew demo work")
 
 
+def pack_and_try(uv: str, wheel: Path) -> None:
+    """The package for npm: what it starts is the clew that is installed beside it."""
+    shutil.rmtree(NPM, ignore_errors=True)
+    run(sys.executable, "scripts/plugin_tree.py", "--npm", NPM / "package")
+    told = json.loads(run("npm", "pack", "--json", NPM / "package", cwd=NPM))[0]
+    if (found := {file["path"] for file in told["files"]}) != PACKED:
+        sys.exit(f"{told['filename']}: has {sorted(found)}, not {sorted(PACKED)}")
+    with TemporaryDirectory() as folder:
+        away = Path(folder)
+        run("npm", "install", "--no-audit", "--no-fund", "--offline", NPM / told["filename"], cwd=away)
+        run(uv, "venv", "--quiet", away / "env")
+        binaries = away / "env" / "bin"
+        run(uv, "pip", "install", "--quiet", "--python", binaries / "python", wheel)
+        path = f"PATH={binaries}{os.pathsep}{os.environ['PATH']}"
+        started = run(
+            "env", path, f"HOME={away}", away / "node_modules" / ".bin" / "clew", "--version", cwd=away
+        ).strip()
+        if started != f"clew {__version__}":
+            sys.exit(f"{told['filename']}: clew --version says {started}")
+    print(f"{told['filename']}: {told['size']:,} bytes, {len(found)} files; installed, clew --version works")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--uv", default="uv")
@@ -123,6 +149,7 @@ def main() -> None:
         check(archive)
     for archive in archives:
         install_and_try(uv, archive)
+    pack_and_try(uv, next(archive for archive in archives if archive.suffix == ".whl"))
 
 
 if __name__ == "__main__":

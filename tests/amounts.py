@@ -1,4 +1,4 @@
-"""How much a test tries: half of what it says here, much at night (`make laws` sets CASES)."""
+"""How much a test tries: half of what it says here, or a quarter; much at night (`make laws` sets CASES)."""
 
 import os
 from collections.abc import Sequence
@@ -8,9 +8,12 @@ from typing import Any
 MANY = float(os.environ.get("CASES", "0.5"))
 
 
-def cases(few: int) -> int:
-    """So many random cases: half of them with every change, several times as many at night."""
-    return max(1, round(few * MANY))
+def cases(few: int, dear: bool = False) -> int:
+    """So many random cases: half of them with every change, several times as many at night.
+
+    `dear`: one costs more than 50 ms of CPU; a quarter of them with every change.
+    """
+    return max(1, round(few * (MANY / 2 if dear and MANY < 1 else MANY)))
 
 
 def combined(*axes: Sequence[Any]) -> list[tuple[Any, ...]]:

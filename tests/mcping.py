@@ -1,4 +1,7 @@
-"""One user's machine: projects, session files of agents, a log; and `clew mcp`, asked by the SDK's own client."""
+"""One user's machine: projects, session files of agents, a log; and `clew mcp`, asked by the SDK's own client.
+
+The SDK is imported where it is used: every process of the tests imports this file, and one of them needs it.
+"""
 
 import asyncio
 import json
@@ -8,13 +11,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import NAMESPACE_URL, uuid5
 
-import mcp_types as types
-from mcp import Client, StdioServerParameters
-from mcp.server.lowlevel import Server
-from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
 from clew import Budget, Engine, Request, __version__, open_store
@@ -25,6 +24,10 @@ from clew.mcp.opening import library
 from clew.mcp.server import ABOUT, SERVER_NAME, McpError, McpServer
 from clew.mcp.tools import prompt_text
 from clew.sessions.transcripts import Transcript, TranscriptStretch, write
+
+if TYPE_CHECKING:
+    from mcp import Client, StdioServerParameters
+    from mcp.server.lowlevel import Server
 
 R = TypeVar("R", bound=BaseModel)
 SESSION_PLACES = {
@@ -81,8 +84,10 @@ class Machine:
                 await engine.observe(view, {"input_tokens": 100 + n, "output_tokens": 5})
         await store.close()
 
-    def command(self, *arguments: str) -> StdioServerParameters:
+    def command(self, *arguments: str) -> "StdioServerParameters":
         """How a client starts the server in the project."""
+        from mcp import StdioServerParameters
+
         return StdioServerParameters(
             command=sys.executable,
             args=["-m", "clew.cli", "mcp", *arguments],
@@ -98,6 +103,8 @@ class Machine:
     @asynccontextmanager
     async def asked(self, **wanted: Any) -> AsyncIterator["Asked"]:
         """A server of its own, and a client that asks it: without a process, which takes seconds to start."""
+        from mcp import Client
+
         told = library(load(self.env, self.project), self.env, self.project, **wanted)
         try:
             if told.indexer:
@@ -112,7 +119,7 @@ class Machine:
 class Asked:
     """A client, and what came back."""
 
-    client: Client
+    client: "Client"
 
     async def __call__(self, tool: str, **given: Any) -> str:
         """What a tool answers, if it can."""
@@ -130,8 +137,12 @@ class Asked:
         return _text(await self.client.call_tool(tool, given))
 
 
-def by_sdk(library: Library) -> Server[Any]:
+def by_sdk(library: Library) -> "Server[Any]":
     """The server as the protocol's SDK runs it, whose client checks each answer."""
+    import mcp_types as types
+    from mcp import MCPError
+    from mcp.server.lowlevel import Server
+
     made = McpServer(lambda: library)
 
     def answering(method: str, kind: type[R]) -> Callable[[Any, Any], Awaitable[R]]:

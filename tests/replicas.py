@@ -267,7 +267,7 @@ async def run(clients: int, turns: int, pause: float, seconds: float, where: str
         folder = Path(name)
         (folder / "clew").mkdir()
         (folder / "clew" / "config.toml").write_text(
-            f"probe = false\n[budget]\nwindow = {WINDOW}\n[gateway]\nrequests = 512\n"
+            f"[budget]\nwindow = {WINDOW}\n[gateway]\nrequests = 512\n"
             + "".join(f'[gateway.upstreams.{k}]\nurl = "{upstream}"\nkind = "{k}"\n' for k in ("openai", "anthropic"))
             + "".join(f'[gateway.clients.{word}]\nkey = "KEY_{word}"\n' for word in TENANTS)
         )

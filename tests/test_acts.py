@@ -13,15 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.screen import Screen
 from textual.widgets import OptionList
 
 import clew
 from chatting import chatting, places
 from clew import Budget, Engine, Request, Sessions, SQLite
 from clew.chat.choosing import Choosing
-from clew.chat.reading import ReadingScreen
-from clew.chat.transcript import TranscriptView
 from clew.config import assembled
 from clew.config import engine as config_engine
 from clew.control import ContextController
@@ -91,7 +88,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 # --- what an id means -------------------------------------------------------------------------------------------------
 
-LOOKING = ("show", "diff", "coverage", "calls", "stats", "resume", "preview")
+LOOKING = ("show", "show --diff", "show --facts", "show --calls", "sessions --totals", "resume", "show --preview")
 KINDS = ("named", "unnamed", "forked", "imported")
 
 
@@ -135,7 +132,7 @@ def test_an_id_means_the_same_conversation_in_every_command(tmp_path: Path, made
     told: dict[str, list[object]] = {}
     for one in names:
         for command in LOOKING:
-            done = clew(command, one, *(() if command == "resume" else ("--json",)))
+            done = clew(*command.split(), one, *(() if command == "resume" else ("--json",)))
             told.setdefault(command, []).append((done.exit_code, done.stdout, done.stderr))
         own = machine(tmp_path, made, f"fork {len(one)}")
         assert own("fork", one, "again", "--json").exit_code == 0
@@ -148,22 +145,22 @@ def test_an_id_means_the_same_conversation_in_every_command(tmp_path: Path, made
     assert last in resumed.stdout, "what was said last is in the view"
     assert shown["session"].startswith(f"{name}.")
     assert shown["session"] in resumed.stderr
-    diff = clew("diff", names[-1], "--json")
+    diff = clew("show", "--diff", names[-1], "--json")
     if kind in ("named", "unnamed"):
         assert json.loads(diff.stdout)["session"] == shown["session"]
-    assert json.loads(clew("calls", names[-1], "--json").stdout)[-1]["number"] == len(
-        json.loads(clew("calls", names[-1], "--json").stdout)
+    assert json.loads(clew("show", "--calls", names[-1], "--json").stdout)[-1]["number"] == len(
+        json.loads(clew("show", "--calls", names[-1], "--json").stdout)
     )
     first = json.loads(clew("show", f"{names[-1]}.1", "--json").stdout)
     assert first["session"] == f"{name}.1"
 
 
-NAMING: dict[str, tuple[str, ...]] = dict.fromkeys((*LOOKING, "undo", "archive", "chapters", "export"), ())
-NAMING |= {"fork": ("again",), "tag": ("a",), "method": ("llm",), "pin": ("0" * 10,)}
+NAMING: dict[str, tuple[str, ...]] = dict.fromkeys((*LOOKING, "undo", "set", "show --chapters", "export"), ())
+NAMING |= {"fork": ("again",), "set --tag a --archive --method llm": (), "pin": ("0" * 10,)}
 NO_NAMES = {
-    "nobody": "no conversation or session matches 'nobody': clew sessions lists them; or try another scope",
+    "nobody": "no conversation or session matches 'nobody': `clew sessions` lists them; or try another scope",
     "named.9": "named has 5 sessions; there is no 9",
-    "": "the name is empty: clew sessions lists the conversations that there are",  # of a variable that is not set
+    "": "the name is empty: `clew sessions` lists the conversations that there are",  # of a variable that is not set
 }
 
 
@@ -173,7 +170,7 @@ def test_a_name_that_means_nothing_is_refused_with_the_same_words_by_every_comma
 ) -> None:
     clew = machine(tmp_path, made)
     before = asyncio.run(state(clew.store))
-    told = {command: clew(command, name, *more) for command, more in NAMING.items()}
+    told = {command: clew(*command.split(), name, *more) for command, more in NAMING.items()}
     assert {command: (done.exit_code, done.stdout) for command, done in told.items()} == dict.fromkeys(NAMING, (1, ""))
     assert {done.stderr for done in told.values()} == {f"clew: {NO_NAMES[name]}\n"}
     assert asyncio.run(state(clew.store)) == before
@@ -189,14 +186,14 @@ def test_an_empty_name_purges_nothing(tmp_path: Path) -> None:
 
 def test_what_acts_on_the_whole_refuses_a_session_that_has_ended(tmp_path: Path, made: Path) -> None:
     clew = machine(tmp_path, made)
-    for command in ("undo", "preview"):
-        assert "named.1 has ended" in clew(command, "named.1").stderr
-    assert "not of named.1: use named" in clew("stats", "named.1").stderr
+    for command in ("undo", "show --preview"):
+        assert "named.1 has ended" in clew(*command.split(), "named.1").stderr
+    assert "not of named.1: use named" in clew("sessions", "--totals", "named.1").stderr
 
 
 def test_one_id_a_stand_in_calls_from_one_on_rows_that_add_up(tmp_path: Path, made: Path) -> None:
     clew = machine(tmp_path, made)
-    diff = json.loads(clew("diff", "named", "--json").stdout)
+    diff = json.loads(clew("show", "--diff", "named", "--json").stdout)
     for made_of in diff["stand_ins"]:
         assert f"recall {made_of['id']}" in made_of["text"]
     shown = json.loads(clew("show", "named", "--json").stdout)
@@ -204,7 +201,7 @@ def test_one_id_a_stand_in_calls_from_one_on_rows_that_add_up(tmp_path: Path, ma
     assert sum(node["tokens"] for node in shown["nodes"]) == shown["sent"], "it has no system prompt"
     ids = {node["stands_for"]["id"] for node in shown["nodes"] if "stands_for" in node}
     assert ids >= {made_of["id"] for made_of in diff["stand_ins"]}
-    calls = json.loads(clew("calls", "named", "--json").stdout)
+    calls = json.loads(clew("show", "--calls", "named", "--json").stdout)
     assert [call["number"] for call in calls] == list(range(1, 25))
     assert shown["call"] == 24
 
@@ -217,9 +214,9 @@ async def test_every_face_names_the_window_that_the_last_call_had(tmp_path: Path
         run = partial(asyncio.to_thread, clew)
         shown = json.loads((await run("show", kind, "--json")).stdout)
         assert (shown["limit"], shown["reserve"]) == (5_500, 500)
-        call = json.loads((await run("calls", kind, "--json")).stdout)[-1]
+        call = json.loads((await run("show", "--calls", kind, "--json")).stdout)[-1]
         assert (call["limit"], call["window"], call["tokens"]) == (5_500, 6_000, shown["sent"])
-        before = json.loads((await run("preview", kind, "--json")).stdout)["tokens"]
+        before = json.loads((await run("show", "--preview", kind, "--json")).stdout)["tokens"]
         assert (before["before"], before["limit"]) == (shown["sent"], 5_500)
         store = SQLite(clew.store)
         looking = config_engine(assembled(places(tmp_path)), store)
@@ -227,8 +224,8 @@ async def test_every_face_names_the_window_that_the_last_call_had(tmp_path: Path
         one = Subject(looking, "default", branch, None)
         window = await one.conversation.window()
         assert (window.limit, window.reserve, window.sent) == (5_500, 500, shown["sent"])
-        assert "tokens of 5,500, " in (await ACTS["compact"].ask(one, {})).told[0]
-        assert (await ACTS["undo"].ask(one, {})).told[0].endswith("tokens, of 5,500.")
+        assert "tokens of 5,500, " in (await ACTS["compact"].ask(one, {})).sentences[0]
+        assert (await ACTS["undo"].ask(one, {})).sentences[0].endswith("tokens, of 5,500.")
         answers = Answers(Reach(looking, "default", None, kind), str)
         assert "left of 6,000 tokens; model" in await answers.status("", 8_000)
         if kind == "named":
@@ -287,12 +284,13 @@ def by_page(name: str, of: str = "named", /, **given: str) -> Face:
 def by_chat(command: str, of: str = "named") -> Face:
     async def act(path: Path, folder: Path) -> str:
         store = SQLite(path)
+        (folder / "clew.toml").write_text(WINDOW, encoding="utf-8")
         with StrictProvider([]) as provider:
-            async with chatting(store, folder, provider.url, of, toasts=True) as hand:
+            async with chatting(store, folder, provider.url, of) as hand:
                 before = len(hand.chat.transcript.entries)
                 await hand.enter(command)
-                await hand.until(lambda: len(hand.chat.transcript.entries) > before or bool(hand.toasts))
-                told = hand.toasts.partition(": ")[2] or hand.chat.transcript.entries[-1].text
+                await hand.until(lambda: len(hand.chat.transcript.entries) > before)
+                told = hand.problem or hand.chat.transcript.entries[-1].text
         await store.close()
         return told
 
@@ -334,12 +332,12 @@ ALIKE: dict[str, dict[str, Face]] = {
         "page": by_page("fork", name="new one", call="7"),
     },
     "tag": {
-        "command": by_command("tag", "named", "two words", "one"),
+        "command": by_command("set", "named", "--tag", "two words", "--tag", "one"),
         "page": by_page("tag", tags="two words, one"),
     },
-    "archive": {"command": by_command("archive", "named"), "page": by_page("archive")},
+    "archive": {"command": by_command("set", "named", "--archive"), "page": by_page("archive")},
     "method": {
-        "command": by_command("method", "named", "llm"),
+        "command": by_command("set", "named", "--method", "llm"),
         "page": by_page("method", method="llm"),
         "chat": by_chat("/method llm"),
     },
@@ -394,7 +392,7 @@ async def test_a_chapter_becomes_code_s_alike_on_each_face_and_an_undo_takes_tha
     path, id = told
     plain = await state(path)
     views, words = [], []
-    faces = [by_command("chapters", "named", id, "--by-code"), by_page("rewrite", id=id), by_chat(f"/rewrite {id}")]
+    faces = [by_command("undo", "named", "--chapter", id), by_page("rewrite", id=id), by_chat(f"/rewrite {id}")]
     for n, do in enumerate(faces):
         folder = tmp_path / str(n)
         folder.mkdir()
@@ -421,7 +419,7 @@ def test_every_look_says_who_wrote_a_chapter_and_what_it_cost(tmp_path: Path, to
     clew = Shell(tmp_path)
     clew.store = path
     clew.configure(WINDOW)
-    listed = json.loads(clew("chapters", "named", "--json").stdout)
+    listed = json.loads(clew("show", "--chapters", "named", "--json").stdout)
     model = next(one for one in listed if one["id"] == id)
     assert (model["author"], model["state"]) == ("gpt-4o", "in view")
     assert {one["author"] for one in listed if one["state"] == "in view"} == {"gpt-4o", "code"}
@@ -429,7 +427,7 @@ def test_every_look_says_who_wrote_a_chapter_and_what_it_cost(tmp_path: Path, to
     assert "You keep the record of a conversation" in asked["asked"]
     assert "<full>" in asked["answer"]
     assert model["cost"] == asked["cost"] > 0
-    whole = " ".join(clew("chapters", "named", id).stdout.split())
+    whole = " ".join(clew("show", "named", "--chapter", id).stdout.split())
     assert "You keep the record of a conversation" in whole
     assert "<full>" in whole
     shown = clew("show", "named", "--json")
@@ -440,17 +438,18 @@ def test_every_look_says_who_wrote_a_chapter_and_what_it_cost(tmp_path: Path, to
     }
     assert authors["gpt-4o"]["cost"] == pytest.approx(asked["cost"])
     assert "by gpt-4o" in clew("show", "named").stdout
-    assert {one["author"] for one in json.loads(clew("diff", "named", "--json").stdout)["stand_ins"]} >= {"gpt-4o"}
-    assert json.loads(clew("stats", "named", "--json").stdout)["authors"]["gpt-4o"] == 1
-    assert "gpt-4o (1)" in clew("stats", "named").stdout
-    wrong = clew("chapters", "named", "--by-code")
-    assert "--by-code needs the ID" in wrong.stderr
+    assert {one["author"] for one in json.loads(clew("show", "--diff", "named", "--json").stdout)["stand_ins"]} >= {
+        "gpt-4o"
+    }
+    assert json.loads(clew("sessions", "--totals", "named", "--json").stdout)["authors"]["gpt-4o"] == 1
+    assert "gpt-4o (1)" in clew("sessions", "--totals", "named").stdout
+    assert clew("undo", "named", "--chapter", id, "--count", 2).exit_code == 2
     by_code = next(one["id"] for one in listed if one["author"] == "code")
-    assert f"code wrote chapter {by_code} already" in clew("chapters", "named", by_code, "--by-code").stderr
-    assert "no chapter of this conversation has the id" in clew("chapters", "named", GONE, "--by-code").stderr
-    would = clew("chapters", "named", id, "--by-code", "--dry-run")
+    assert f"code wrote chapter {by_code} already" in clew("undo", "named", "--chapter", by_code).stderr
+    assert "no chapter of this conversation has the id" in clew("undo", "named", "--chapter", GONE).stderr
+    would = clew("undo", "named", "--chapter", id, "--dry-run")
     assert "code's words instead of gpt-4o's" in would.stdout
-    assert json.loads(clew("chapters", "named", "--json").stdout) == listed, "nothing was written"
+    assert json.loads(clew("show", "--chapters", "named", "--json").stdout) == listed, "nothing was written"
 
 
 async def test_an_agent_is_told_who_wrote_its_chapters(told: tuple[Path, str]) -> None:
@@ -466,9 +465,9 @@ async def test_a_preview_of_another_process_has_the_chapter_that_waits(tmp_path:
     clew.store = path
     clew.configure("[budget]\nwindow = 60_000\nreserve = 500\n")
     assert (await asyncio.to_thread(clew, "undo", "named")).exit_code == 0
-    states = json.loads((await asyncio.to_thread(clew, "chapters", "named", "--json")).stdout)
+    states = json.loads((await asyncio.to_thread(clew, "show", "--chapters", "named", "--json")).stdout)
     assert [one["state"] for one in states if one["author"] == "gpt-4o"] == ["waiting"]
-    would = json.loads((await asyncio.to_thread(clew, "preview", "named", "--json")).stdout)
+    would = json.loads((await asyncio.to_thread(clew, "show", "--preview", "named", "--json")).stdout)
     assert "gpt-4o" in {one["author"] for one in would["stand_ins"]}
 
 
@@ -503,25 +502,20 @@ def by_screen(command: str, *keys: str, of: str = "named") -> Face:
 
     async def look(path: Path, folder: Path) -> str:
         store = SQLite(path)
-        async with chatting(store, folder, "http://127.0.0.1:9", of, toasts=True) as hand:
+        async with chatting(store, folder, "http://127.0.0.1:9", of) as hand:
             await hand.enter(command)
-            screen: Screen[Any] = hand.chat.screen
 
-            def arrived() -> bool:
-                nonlocal screen
-                screen = hand.chat.screen
-                return bool(hand.toasts) or (isinstance(screen, ReadingScreen | Choosing) and screen.is_mounted)
+            def told() -> str:
+                return hand.problem or "".join(hand.pages())
 
-            await hand.until(arrived)
+            def offered() -> bool:
+                return isinstance(hand.chat.screen, Choosing) and hand.chat.screen.is_mounted
+
+            await hand.until(lambda: bool(told()) or offered())
             if keys:
                 await hand.press(*keys)
-                await hand.sees(ReadingScreen)
-                screen = hand.chat.screen
-            text = hand.toasts.partition(": ")[2]
-            if isinstance(screen, ReadingScreen):
-                text = screen.query_one(TranscriptView).entries[0].text
-            elif isinstance(screen, Choosing):
-                text = "\n".join(str(option.id) for option in screen.query_one(OptionList).options)
+                await hand.until(lambda: bool(told()))
+            text = told() or "\n".join(str(option.id) for option in hand.chat.screen.query_one(OptionList).options)
         await store.close()
         return text
 
@@ -581,21 +575,21 @@ LOOKS: dict[str, tuple[Callable[[str], object], dict[str, Face]]] = {
     "preview": (
         sizes,
         {
-            "command": by_command("preview", "named"),
+            "command": by_command("show", "--preview", "named"),
             "page": by_address("/clew/c/{branch}/act/compact"),
         },
     ),
     "preview with a focus": (
         sizes,
         {
-            "command": by_command("preview", "named", "--focus", "page 3"),
+            "command": by_command("show", "--preview", "named", "--focus", "page 3"),
             "page": by_address("/clew/c/{branch}/act/compact?focus=page+3"),
         },
     ),
     "diff": (
         sizes,
         {
-            "command": by_command("diff", "named"),
+            "command": by_command("show", "--diff", "named"),
             "chat": by_screen("/lost"),
             "mcp": by_mcp("lost", "named", 8_000),
         },
@@ -603,7 +597,7 @@ LOOKS: dict[str, tuple[Callable[[str], object], dict[str, Face]]] = {
     "what a diff puts there": (
         stand_ins,
         {
-            "command": by_command("diff", "named"),
+            "command": by_command("show", "--diff", "named"),
             "page": by_address("/clew/c/{branch}/compaction/{session}"),
             "chat": by_screen("/lost"),
         },
@@ -661,10 +655,9 @@ async def test_a_chat_previews_what_its_next_request_would_be(tmp_path: Path) ->
             for n in range(3):
                 await hand.say(f"Page {n} says that part {n} has port {8000 + n}. " + "It is a long page. " * 200)
             await hand.enter("/preview")
-            await hand.sees(ReadingScreen)
-            shown = hand.chat.screen.query_one(TranscriptView).entries[0].text
+            shown = await hand.page("If it were compacted now")
     await store.close()
-    assert sizes((await asyncio.to_thread(clew, "preview", "work")).stdout) == sizes(shown)
+    assert sizes((await asyncio.to_thread(clew, "show", "--preview", "work")).stdout) == sizes(shown)
 
 
 async def test_an_original_is_the_same_on_each_face(tmp_path: Path, made: Path) -> None:
@@ -697,7 +690,7 @@ REFUSED: dict[str, dict[str, Face]] = {
         "mcp's pin": by_mcp("pin", GONE, False),
     },
     "short has no compaction to show": {
-        "command": by_command("diff", "short"),
+        "command": by_command("show", "--diff", "short"),
         "chat": by_screen("/lost", of="short"),
     },
     "there is nothing to undo: no compaction of this conversation is left that was not undone already": {
@@ -719,7 +712,7 @@ REFUSED: dict[str, dict[str, Face]] = {
         "page": by_page("fork", name="far", call="99"),
     },
     "give a tag that can be printed, of 1 to 200 characters": {
-        "command": by_command("tag", "named", "x" * 201),
+        "command": by_command("set", "named", "--tag", "x" * 201),
         "page": by_page("tag", tags="x" * 201),
     },
 }
@@ -741,7 +734,7 @@ async def test_who_decides_is_refused_alike_where_there_is_no_name(tmp_path: Pat
     async with opened(made) as engine:
         own = next(s for s in await Sessions(engine).all() if s.name is None).branch
     words = f"{own[:10]} has no name, and only conversations with one can be switched"
-    for n, do in enumerate([by_command("method", own, "llm"), by_page("method", own, method="llm")]):
+    for n, do in enumerate([by_command("set", own, "--method", "llm"), by_page("method", own, method="llm")]):
         folder = tmp_path / str(n)
         folder.mkdir()
         assert (await do(Path(shutil.copy(made, folder / "log.db")), folder)).startswith(words)

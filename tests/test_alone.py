@@ -2,8 +2,6 @@
 
 import asyncio
 import os
-import signal
-import subprocess
 import sys
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -13,6 +11,7 @@ import pytest
 from clew import SQLite
 from clew.errors import StoreError
 from clew.store import patience
+from processes import Begun
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="locks of descriptions are Linux's")
 
@@ -71,16 +70,14 @@ async def test_one_at_a_time_on_a_branch_and_nobody_waits_for_another(tmp_path: 
 async def test_the_turn_of_a_process_that_dies_ends(tmp_path: Path) -> None:
     path = tmp_path / "clew.db"
     store = SQLite(path, patience=1_000)
-    command = [sys.executable, "-c", HOLDER, str(path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
-        assert holder.stdout is not None
+    with Begun("-c", HOLDER, str(path)) as holder:
         assert holder.stdout.readline() == "held\n"
         asking = asyncio.ensure_future(turn(store).__aenter__())
         await asyncio.wait([asking], timeout=0.2)
         assert not asking.done()
         async with turn(store, "c"):
             pass
-        holder.send_signal(signal.SIGKILL)
+        holder.kill()
         holder.wait()
         await asking
     await store.close()
@@ -141,8 +138,7 @@ def test_a_fork_is_told_so(tmp_path: Path) -> None:
 async def test_who_stands_in_line_behind_a_writer_that_hangs_waits_no_longer_than_it_would(tmp_path: Path) -> None:
     path = tmp_path / "clew.db"
     store = SQLite(path, patience=0.3)
-    with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True) as writer:
-        assert writer.stdout is not None
+    with Begun("-c", WRITER, str(path)) as writer:
         assert writer.stdout.readline() == "writes\n"
         for why in ("locked by another process", "waiting for other writers", "waiting for other writers"):
             with pytest.raises(StoreError, match=why):

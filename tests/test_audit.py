@@ -46,7 +46,7 @@ def test_a_summary_that_holds_nothing_keeps_nothing(history: list[Message]) -> N
     assert all(kept == 0 for kept, _ in counts(found).values())
 
 
-@settings(max_examples=cases(50))
+@settings(max_examples=cases(50, dear=True))
 @given(histories, summaries, summaries, st.text(max_size=80))
 def test_more_text_never_holds_less(history: list[Message], summary: str, more: str, noise: str) -> None:
     part = Part(fact for m in history for item in anthropic.read(m, "message") for fact in facts_in(item))

@@ -53,8 +53,8 @@ BREAKS: dict[str, dict[str, Any]] = {
     "message_is_not_empty": {"messages": [HELLO, assistant(), GO_ON]},
     "text_is_not_blank": {"messages": [user(text("Hello"), text(" \n"))]},
     "result_text_is_not_empty": {"messages": [HELLO, assistant(use("t1")), user(result("t1", text("")))]},
-    "failed_result_says_why": {"messages": [HELLO, assistant(use("t1")), user(result("t1", status="error"))]},
-    "tool_block_is_whole": {
+    "failed_result_has_reason": {"messages": [HELLO, assistant(use("t1")), user(result("t1", status="error"))]},
+    "tool_block_is_complete": {
         "messages": [HELLO, assistant({"toolUse": {"toolUseId": "t1", "input": {}}}), user(result("t1"))]
     },
     "tool_input_is_an_object": {"messages": [HELLO, assistant(use("t1", input="{}")), user(result("t1"))]},

@@ -344,7 +344,7 @@ async def anything(client: Client, engine: Engine, view: View, names: list[str])
     return engine
 
 
-@settings(max_examples=cases(4), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(4, dear=True), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 10**9))
 @example(60477556)  # a restart after a block that quotes a message which was cut
 def test_whatever_happens_each_body_is_taken(seed: int) -> None:

@@ -61,7 +61,7 @@ BREAKS_OPENAI: dict[str, dict[str, Any]] = {
     "content_is_text_or_parts": {"messages": [{"role": "user", "content": 7}]},
     "tool_calls_are_a_list": {"messages": [HI, {"role": "assistant", "content": "Hi", "tool_calls": "none"}]},
     "tool_calls_are_not_empty": {"messages": [HI, {"role": "assistant", "content": "Hi", "tool_calls": []}]},
-    "call_is_whole": {"messages": [HI, calls(NO_NAME), ANSWER]},
+    "call_is_complete": {"messages": [HI, calls(NO_NAME), ANSWER]},
     "arguments_are_a_string": {
         "messages": [HI, calls(call("call_1") | {"function": {"name": "get_weather", "arguments": {}}}), ANSWER]
     },
@@ -100,7 +100,7 @@ BREAKS_ANTHROPIC: dict[str, dict[str, Any]] = {
     "prefill_ends_in_a_word": {"messages": [HELLO, {"role": "assistant", "content": "The title: "}]},
     "system_message_stands_right": {"messages": [HELLO, {"role": "system", "content": "Be kind."}, GO_ON]},
     "system_message_is_text": {"messages": [HELLO, {"role": "system", "content": [IMAGE]}]},
-    "thinking_is_whole": {"messages": [HELLO, assistant({"type": "thinking", "thinking": "Hm."}, text("Hi")), GO_ON]},
+    "thinking_is_full": {"messages": [HELLO, assistant({"type": "thinking", "thinking": "Hm."}, text("Hi")), GO_ON]},
     "thinking_is_not_last": {
         "messages": [HELLO, assistant(text("Hi"), {"type": "redacted_thinking", "data": "EqQB"}), GO_ON]
     },
@@ -126,7 +126,7 @@ BREAKS_ANTHROPIC: dict[str, dict[str, Any]] = {
     },
     "media_fit": {"messages": [user(*(IMAGE for _ in range(601)))]},
     "block_comes_first": {"messages": [HELLO, assistant(BLOCK, text("Hi")), GO_ON]},
-    "block_is_as_it_came": {"messages": [assistant(BLOCK | {"content": "They parted."}, text("Hi")), GO_ON]},
+    "block_is_unchanged": {"messages": [assistant(BLOCK | {"content": "They parted."}, text("Hi")), GO_ON]},
     "block_is_asked_for_alone": {"messages": [HELLO], "compaction": {"type": "summarize"}, "stop_sequences": ["END"]},
     "block_and_threshold_exclude_each_other": {
         "messages": [assistant(BLOCK, text("Hi")), GO_ON],
@@ -157,10 +157,10 @@ BREAKS = {"openai_chat": BREAKS_OPENAI, "anthropic": BREAKS_ANTHROPIC}
 MORE: list[tuple[str, str, dict[str, Any]]] = [
     ("openai_chat", "has_messages", {}),
     ("openai_chat", "tool_follows_calls", {"messages": [HI, calls(call("call_1")), ANSWER, HI, ANSWER]}),
-    ("openai_chat", "call_is_whole", {"messages": [HI, calls("x")]}),
+    ("openai_chat", "call_is_complete", {"messages": [HI, calls("x")]}),
     (
         "openai_chat",
-        "call_is_whole",
+        "call_is_complete",
         {"messages": [HI, calls({"type": "function", "function": {"name": "f"}} | NO_NAME)]},
     ),
     ("anthropic", "has_messages", {"messages": None}),

@@ -43,7 +43,7 @@ def meddle(random: Random, messages: list[Body], first: int) -> None:
                 message["content"] = message["content"][:20]
 
 
-@settings(max_examples=cases(6), suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(6, dear=True), suppress_health_check=list(HealthCheck))
 @given(
     number=st.integers(0, 2**32),
     format=st.sampled_from(("anthropic", "openai_chat")),

@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import crashing_upkeep
 import crowding
 import outages
 import postgres
+import processes
 import upkeeping
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there is no kill -9 on Windows")
@@ -43,8 +43,7 @@ def stores(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> list[st
 
 def run(script: str | None, *given: object) -> dict[str, Any]:
     """In a process that has one thread and nothing else to do: a fork of this one would inherit what pytest does."""
-    command = [sys.executable, str(script), *map(str, given)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = processes.run(str(script), *map(str, given))
     assert done.returncode == 0, done.stderr
     outcome: dict[str, Any] = json.loads(done.stdout)
     sys.stdout.write(f"{outcome}\n")  # which act was cut off how often, for `make kills` to show

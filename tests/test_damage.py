@@ -15,10 +15,11 @@ from clew import Budget, Engine, Request, SQLite
 from clew.engine.append import Addition
 from clew.errors import ClewError, Conflict, NotFound, StoreError
 from clew.sessions.export_log import export
+from clew.store.sqlite.damage import damage_at
 from made_once import copied
 from test_exports import busy
 
-FLIPS = cases(20)
+FLIPS = cases(20, dear=True)
 
 
 async def exported(store: SQLite, branch: str) -> list[bytes]:
@@ -177,3 +178,13 @@ async def test_each_damage_is_a_clear_error(tmp_path: Path, damage: str) -> None
     assert {type(error) for error in errors} <= {StoreError, *StoreError.__subclasses__()}
     assert all("clew doctor" in str(error) for error in errors)
     await store.close()
+
+
+async def test_a_file_that_lacks_its_last_page_is_told_to_be_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "clew.db"
+    await copied(path, asked_after)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: -int.from_bytes(whole[16:18])])
+    [found] = damage_at(path)
+    assert found.what.startswith("the file was cut off: ")
+    assert found.count == 1

@@ -54,8 +54,8 @@ def examined(home: Path, *options: str) -> list[tuple[str, str]]:
     for problem in problems:
         assert problem["remedy"]
         assert problem["what"] in shown
-    assert "clew doctor shows" not in shown
-    assert "run clew doctor" not in shown
+    assert "`clew doctor` shows" not in shown
+    assert "`clew doctor`" not in shown
     return [(problem["what"], problem["remedy"]) for problem in problems]
 
 
@@ -83,12 +83,12 @@ def test_a_file_that_cannot_be_opened_is_told_by_what_is_wrong_with_it(home: Pat
     raw = damaged(home, damage)
     [(found, remedy)] = examined(home)
     assert found.startswith(what)
-    assert "clew restore" in remedy
+    assert "clew backup --restore" in remedy
     assert (home / "clew.db").read_bytes() == raw, "looking changes nothing"
     assert examined(home, "--repair") == [(found, remedy)]
     if "move it away" in remedy:
         (home / "clew.db").rename(home / "away.db")
-    assert run(home, "restore", home / "whole.db").exit_code == 0
+    assert run(home, "backup", "--restore", home / "whole.db").exit_code == 0
     assert run(home, "doctor").exit_code == 0
 
 
@@ -112,10 +112,10 @@ def test_damage_is_told_with_its_table(home: Path, begins: str, table: str) -> N
     damaged(home, overwritten(root(home, begins)))
     (found, remedy), *_ = examined(home)
     assert found.startswith(f"damage in the {table}")
-    assert "restore a backup: clew restore FILE" in remedy
+    assert "restore a backup: `clew backup --restore FILE`" in remedy
     for what, told in examined(home, "--repair"):
         assert "damage in" in what or "cannot be repaired" in what or "clew doctor" not in told
-    assert run(home, "restore", home / "whole.db").exit_code == 0
+    assert run(home, "backup", "--restore", home / "whole.db").exit_code == 0
     assert run(home, "doctor").exit_code == 0
 
 
@@ -142,7 +142,7 @@ def test_a_write_ahead_log_that_is_lost_is_named(home: Path) -> None:
 
 def test_the_other_commands_send_to_the_doctor_who_has_an_answer(home: Path) -> None:
     damaged(home, lambda raw: b"\0" * len(raw))
-    assert "clew doctor shows the damage" in run(home, "sessions").stderr
+    assert "`clew doctor` shows the damage" in run(home, "sessions").stderr
     examined(home)
 
 

@@ -70,7 +70,7 @@ async def time_travel(store: SQLStore, engine: Engine, views: list[View]) -> Non
         assert again.digests.link(again.digests.frame(again.frame), (contents,)) == call.digest
 
 
-@settings(max_examples=cases(14), suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(14, dear=True), suppress_health_check=list(HealthCheck))
 @given(
     number=st.integers(0, 2**32),
     count=st.integers(1, 12),

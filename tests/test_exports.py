@@ -200,7 +200,7 @@ def with_another_end(written: list[bytes]) -> list[bytes]:
         (0, b"{}", "line 1: not a"),
         (0, b'{"clew": 99}', "line 1: written by another clew"),
         (3, b"{", "line 4: "),
-        (3, b'{"what": 1}', "line 4: not a line of a clew export: what"),
+        (3, b'{"what": 1}', "line 4: not a line that `clew export` wrote: what"),
         (-1, b'{"event": 999, "at": 1, "kind": "pin"}', ", got 999"),
     ],
 )
@@ -266,7 +266,10 @@ async def test_what_begins_twice_before_its_parent_or_in_nothing_is_refused(stor
     written = await lines(store, *await busy(store))
     opening = next(line for line in written if line.startswith(b'{"branch":'))
     event = next(line for line in written if line.startswith(b'{"event":'))
-    for broken, error in (([*written, opening], "begins twice"), ([written[0], event], "not a line of a clew export")):
+    for broken, error in (
+        ([*written, opening], "begins twice"),
+        ([written[0], event], "not a line that `clew export` wrote"),
+    ):
         with pytest.raises(BadRequest, match=error):
             await take_in(store, "other", broken)
     assert await store.branches("other") == []

@@ -1,12 +1,12 @@
 """What an installed package brings: a strategy and a format, each by its name in `clew.toml`."""
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import processes
 from clew import wire
 from clew.config import load
 from clew.config.wiring import engine
@@ -98,10 +98,7 @@ def test_a_strategy_and_a_format_are_named_in_the_configuration(installed: Path)
     assert [item.text for item in items] == ["Hello."]
     assert wire.encode(frame, items)["messages"] == [{"role": "user", "content": "Hello."}]
     for _ in range(2):  # what one process wrote in it, the next one reads
-        done = subprocess.run(
-            [sys.executable, "-c", AGAIN, str(installed)], capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
+        processes.run("-c", AGAIN, str(installed), check=True)
 
 
 def test_what_nobody_brings_is_refused_by_name(installed: Path) -> None:

@@ -137,7 +137,7 @@ def day(tmp_path: Path) -> Iterator[FirstDay]:
         made = FirstDay(home, environment(tmp_path / "env"), port, provider)
         made.settings.write_text(SETTINGS)
         yield made
-        made.clew("uninstall", "--yes")
+        made.clew("install", "--remove", "--yes")
         made.clew("serve", "--stop")
 
 
@@ -146,7 +146,7 @@ def test_installed_worked_rebooted_worked_and_gone(day: FirstDay) -> None:
     said = day.clew("install", "claude", "--gateway", "--yes")
     assert f"runs at http://127.0.0.1:{day.port}, in the background" in said
     assert "serve.log" in said
-    assert "clew serve --stop ends it" in said
+    assert "`clew serve --stop` ends it" in said
     assert day.prompt() == "200"
     first = day.process()
     assert f"(process {first})" in day.clew("serve", "--status")
@@ -161,7 +161,7 @@ def test_installed_worked_rebooted_worked_and_gone(day: FirstDay) -> None:
     assert kept.stat().st_mode & 0o777 == 0o700
 
     last = day.process()
-    assert "has ended" in day.clew("uninstall", "--yes")
+    assert "has ended" in day.clew("install", "--remove", "--yes")
     assert not day.answers()
     assert not _runs(last)
     after = {path: path.read_bytes() for path in day.home.rglob("*") if path.is_file()}
@@ -199,7 +199,7 @@ def test_one_that_cannot_start_is_told_in_one_line(day: FirstDay) -> None:
         said = day.prompt()
     assert "clew's gateway does not start" in said
     assert f"cannot listen on 127.0.0.1, port {day.port}" in said
-    assert "clew uninstall claude" in said
+    assert "clew install claude --remove" in said
     assert "\n" not in said
 
 
@@ -231,7 +231,7 @@ def test_an_environment_that_was_moved_is_named_and_mended(day: FirstDay) -> Non
     assert "no problem found" in day.clew("doctor")
     assert str(old) not in day.settings.read_text() + (day.home / ".claude.json").read_text()
     assert day.prompt() == "200"
-    day.clew("uninstall", "--yes")
+    day.clew("install", "--remove", "--yes")
     assert day.settings.read_text() == SETTINGS
     assert not (day.home / ".claude.json").exists()
 
@@ -356,7 +356,7 @@ def test_whoever_was_told_to_stop_does(day: FirstDay) -> None:
     assert "no gateway runs" in day.clew("serve", "--status", code=1)
     day.clew("serve", "--background")
     assert "(process" in day.clew("serve", "--background"), "once is enough"
-    assert "clew serve --stop ends it" in day.clew("serve", code=1)
+    assert "`clew serve --stop` ends it" in day.clew("serve", code=1)
     assert "started otherwise" in day.clew("serve", "--background", "--compaction", "answer", code=1)
     assert "has ended" in day.clew("serve", "--stop")
     assert "nothing to end" in day.clew("serve", "--stop")

@@ -11,10 +11,16 @@ from urllib.parse import urlsplit
 import brotli
 import pytest
 
+import clew
+from clew.control import ContextController
 from clew.core import rawjson
-from clew.errors import StoreError
+from clew.core.view import View
+from clew.engine.append import Addition
+from clew.errors import Conflict, StoreError
+from clew.gateway.degraded import SparedThread, SpareEngine
 from clew.gateway.http import GatewayRequest
 from clew.gateway.settings import GatewaySettings
+from clew.gateway.speakers import LONGEST_NAME
 from clew.gateway.upstreams import Upstream
 from clew.testing import Answer, StrictProvider
 from serving import Served, serving
@@ -49,6 +55,15 @@ def test_what_is_asked_of_the_gateway_itself() -> None:
         assert b"clew_requests_total" in told.raw
         assert told.headers["content-type"].startswith("text/plain; version=0.0.4")
         assert served.provider.heard == []
+
+
+async def test_two_long_names_that_differ_at_their_end_are_two_conversations() -> None:
+    with serving() as served:
+        for end in ("one", "two", "one"):
+            assert served.ask(CHAT, chat("hi"), {"x-clew-session": f"{'nightly/' * 40}{end}"}).status == 200
+        names = {str(session.name) for session in await served.gateway.engine.store.sessions("default")}
+        assert len(names) == 2
+        assert max(map(len, names)) <= LONGEST_NAME
 
 
 def test_a_web_socket_is_refused_so_that_codex_falls_back_at_once() -> None:
@@ -168,13 +183,6 @@ async def test_tenants_are_sealed() -> None:
         branches = [(await store.sessions(scope))[0].branch for scope in ("one", "two")]
         assert branches[0] != branches[1]
         assert await store.sessions("default") == []
-
-
-def test_rates_are_bounded_and_say_when_to_come_again() -> None:
-    with serving(settings=GatewaySettings(per_minute=2)) as served:
-        came = [served.ask(CHAT, chat("hi")) for _ in range(3)]
-        assert [got.status for got in came] == [200, 200, 429]
-        assert int(came[2].headers["retry-after"]) == 31
 
 
 # --- failures ---------------------------------------------------------------------------------------------------------
@@ -346,3 +354,32 @@ async def test_titles_stay_outside_of_every_conversation(compaction: Any) -> Non
             assert served.ask(CHAT, raw, {"x-session-id": "s"}).status == 200
             assert served.provider.heard[-1].raw == raw
         assert await served.gateway.engine.store.sessions("default") == []
+
+
+async def test_a_store_that_works_again_leaves_nothing_in_memory_of_what_was_fitted_meanwhile() -> None:
+    engine = clew.Engine(clew.SQLite(":memory:"))
+    spare, other = SpareEngine(engine), ContextController(engine)
+    spare.failed()
+    fitted = spare.controller(other).engine
+    assert spare.controller(other).engine is fitted
+    spare.works()
+    assert spare.controller(other).engine is not fitted
+    await engine.close(store=True)
+
+
+class Beaten(clew.Engine):
+    """Somebody else always took the turn."""
+
+    async def prepare(self, request: clew.Request | Addition) -> View:
+        raise Conflict("somebody else took a turn")
+
+
+async def test_who_is_beaten_to_their_own_conversation_does_not_have_the_store_taken_for_broken() -> None:
+    engine = Beaten(clew.SQLite(":memory:"))
+    spare = SpareEngine(engine)
+    thread = SparedThread(ContextController(engine))
+    thread.spare = spare
+    sent = await thread.fit({"model": "gpt-4o", "messages": [{"role": "user", "content": "Hello."}]}, "openai_chat")
+    assert [node.item.text for node in sent.view.nodes] == ["Hello."]
+    assert not spare.is_needed
+    await engine.close(store=True)

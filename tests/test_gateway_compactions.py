@@ -11,12 +11,13 @@ from typing import Any, TypeVar
 
 import pytest
 
-from clew import Request
+from clew import Request, SQLite
 from clew.core.items import Digests
 from clew.core.limits import Budget
+from clew.core.view import View
 from clew.engine.engine import Engine
 from clew.engine.net import net
-from clew.gateway.compacting import in_form, told
+from clew.gateway.compacting import LENGTHS, Brief, in_form, view_text
 from clew.gateway.settings import GatewaySettings
 from clew.recognition.proof import Past, log_line, logged
 from clew.recognition.side_requests import SideRequest
@@ -24,6 +25,7 @@ from clew.sessions.sessions import Sessions
 from clew.store.places import open_store
 from clew.store.sql import SQLStore
 from clew.testing import Answer, StrictProvider, view_of
+from clew.tokens import counter_for
 from clew.tokens.target import Target
 from made_clients.shape import cut_result
 from serving import Served, serving
@@ -285,6 +287,28 @@ def test_what_a_client_keeps_beside_a_summary_does_not_hide_what_it_left_out(nam
                 said = f"{opening}\n\n<summary>\n{summary}\n</summary>"
                 history = [{"role": "user", "content": said}, *history[-6:]]
         assert len(provider.heard) == 24
+
+
+def test_in_a_large_window_a_summary_is_no_longer_than_the_longest() -> None:
+    provider = StrictProvider([Answer("Go on.")], window=1_000_000)
+    with serving(provider=provider, window=1_000_000, settings=GatewaySettings(compaction="answer")) as served:
+        asked = [
+            f"Build part {n} of the house. " + " ".join(f"Its door {n}-{i} is amber." for i in range(90))
+            for n in range(60)
+        ]
+        history: list[dict[str, Any]] = []
+        for text in asked:
+            history += [user_said(text), {"role": "assistant", "content": [{"type": "text", "text": "It was built."}]}]
+        history.append(user_said("And the roof."))
+        assert served.ask("/v1/messages", body(history), HEADERS).status == 200
+        summary = compacted(served, history)
+    _, _, longest = LENGTHS["full"]
+    assert longest / 2 < counter_for("claude-sonnet-4-5").text(summary) <= longest
+    assert "And the roof." in summary
+
+
+def user_said(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": [{"type": "text", "text": text}]}
 
 
 def test_a_newest_result_that_is_long_takes_no_room_from_what_was_done_before() -> None:
@@ -553,15 +577,41 @@ async def test_of_a_very_long_conversation_what_people_said_stays(store: SQLStor
         said += [{"role": "user", "content": f"do {n}"}, {"role": "assistant", "content": f"ok {n}"}]
     engine = Engine(store, Budget(10_000_000, 300))
     view = await engine.keep(Request({"model": "m", "messages": said}, "openai_chat"))
-    whole = await engine.lineage.whole("default", view.branch, view.seq)
+    whole = await engine.lineage.full_conversation("default", view.branch, view.seq)
     assert whole.nodes[0].item.text == "Never touch okapi4711."
     assert len(whole.nodes) < len(said)
+
+
+def test_what_was_asked_last_stands_whole_and_older_requests_in_short() -> None:
+    asked = [f"Request {n}: " + "\n".join(f"part {n}-{i} is amber" for i in range(100)) for n in range(30)]
+    history = [message for text in asked for message in (said("user", text), said("assistant", "Done."))]
+    text = view_text(view_of({"model": "gpt-5", "messages": history}, "openai_chat"), 2_000)
+    assert all(f"Request {n}: " in text for n in range(30))
+    assert [n for n in range(30) if f"part {n}-50 " in text] == [29]
 
 
 def test_what_was_attached_to_a_message_is_told_as_a_programs() -> None:
     file = "--- Content from referenced files ---\nContent from @list.md:\nvan: 3.2 t\n--- End of content ---"
     view = view_of({"messages": [{"role": "user", "content": f"Load the van.\n{file}"}]})
-    assert told(view, 2_000).splitlines()[2:] == [
+    assert view_text(view, 2_000).splitlines()[2:] == [
         "User: Load the van.",
         *f"A program: {file}".replace("\n", "\n  ").splitlines(),
     ]
+
+
+async def test_a_long_request_that_nobody_has_answered_takes_no_room_from_what_was_said_before() -> None:
+    said = [{"role": ("user", "assistant")[n % 2], "content": f"Page {n}. " + "word " * 400} for n in range(20)]
+    goals = []
+
+    async def step(view: View, target: Target) -> View:
+        goals.append(target.goal.tokens - target.frame)
+        return view
+
+    for words in (10, 700):
+        view = view_of({"model": "gpt-4o", "messages": [*said, {"role": "user", "content": "and " * words}]})
+        engine = Engine(SQLite(":memory:"), Budget(window=20_000, reserve=500))
+        target = await engine.limits.target("default", view.frame)
+        await Brief(step, 1_000)(view, target)
+        await engine.close(store=True)
+    assert goals[:2] == [1_000, 1_000]
+    assert max(goals) > 1_700

@@ -2,14 +2,15 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import processes
 from clew.catalog.usage import spent
+from clew.gateway import usage
+from clew.gateway.http import GatewayReply
 from clew.gateway.settings import GatewaySettings
 from clew.testing import Answer, Call, StrictProvider
 from serving import Got, Served, serving
@@ -103,18 +104,14 @@ def test_a_command_switches_a_conversation_of_a_gateway_that_runs(tmp_path: Path
     with serving(clew.store) as served:
         talk = Talk("openai_chat", streamed=False)
         talk.ask(served, "One.")
-        assert clew("method", "work").stdout == "auto\n"
+        assert json.loads(clew("set", "work", "--json").stdout)["method"] == "auto"
         # As another process: the gateway hears of it through the store alone.
-        switched = subprocess.run(
-            [sys.executable, "-m", "clew.cli", "method", "work", "llm"],
-            env={**os.environ, "CLEW_STORE": str(clew.store), "XDG_CONFIG_HOME": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert switched.stdout == clew("method", "work").stdout == "llm\n"
+        env = {**os.environ, "CLEW_STORE": str(clew.store), "XDG_CONFIG_HOME": str(tmp_path)}
+        switched = processes.run("-m", "clew.cli", "set", "work", "--method", "llm", "--json", env=env, check=True)
+        assert switched.stdout == clew("set", "work", "--json").stdout
+        assert json.loads(switched.stdout)["method"] == "llm"
         talk.ask(served, "Two.")
-        assert clew("method", "work", "auto").exit_code == 0
+        assert clew("set", "work", "--method", "auto").exit_code == 0
         talk.ask(served, "Three.")
         assert ["new_session" in heard.raw.decode() for heard in served.provider.heard] == [False, True, False]
 
@@ -125,7 +122,7 @@ def test_a_conversation_without_a_name_is_not_switched(tmp_path: Path) -> None:
         body = {"model": "gpt-5", "messages": [{"role": "user", "content": "Hello."}]}
         assert served.ask("/v1/chat/completions", body).status == 200
         (session,) = json.loads(clew("sessions", "--json").stdout)
-        refused = clew("method", session["branch"], "llm")
+        refused = clew("set", session["branch"], "--method", "llm")
         assert refused.exit_code == 1
         assert "x-clew-session" in refused.stderr
 
@@ -245,3 +242,10 @@ def test_a_response_lists_the_tools_that_its_client_sent(streamed: bool) -> None
         told = [event["response"] for event in said if "response" in event] if streamed else [got.json()]
         assert [names(response["tools"]) for response in told] == [["shell"]] * len(told)
         assert told
+
+
+def test_what_a_cache_was_read_for_counts_in_the_whole_history_too() -> None:
+    told = {"usage": {"input_tokens": 100, "cache_read_input_tokens": 300, "output_tokens": 7}}
+    reply = usage.scaled_reply(GatewayReply(200, [], json.dumps(told).encode()), "anthropic", 2.0)
+    assert isinstance(reply.body, bytes)
+    assert json.loads(reply.body)["usage"] == {**told["usage"], "input_tokens": 500}

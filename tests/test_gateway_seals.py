@@ -143,7 +143,7 @@ def test_all_seals_of_a_request_have_one_room_together(path: str) -> None:
         got = served.ask(path, asking(item, item, item, item), THREAD)
         assert got.status == 413
         told = got.json()["error"]["message"]
-        assert "unpacks to more than 1,000,000 bytes; gateway.body sets the most" in told
+        assert "unpacks to more than 1,000,000 bytes; no request may have more" in told
         assert f"of {len(json.dumps(asking(item, item, item, item))):,} bytes" in told
         assert len(served.provider.heard) == before
         assert served.ask(path, asking(item), THREAD).status == 200, "the next one has a room of its own"

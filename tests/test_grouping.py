@@ -2,10 +2,7 @@
 
 import asyncio
 import os
-import signal
 import sqlite3
-import subprocess
-import sys
 import tempfile
 import threading
 from collections import Counter
@@ -27,9 +24,10 @@ from clew.store.records import Batch, Event, Said
 from clew.store.sqlite.database import SQLiteDatabase
 from clew.store.sqlite.grouping import TOGETHER, Group
 from clew.store.sqlite.opening import connect
-from clew.store.waiting import Wait
+from clew.store.waiting import LEAST_WAIT, Wait, patience
 from clew.store.writing import learn
 from clew.testing import conversation
+from processes import Begun
 
 SCOPE = "default"
 BRANCHES = ("north", "east", "south")
@@ -195,11 +193,9 @@ asyncio.run(main(sys.argv[1], 1))
 async def test_a_crash_leaves_of_each_act_all_or_nothing(tmp_path: Path) -> None:
     path, known = tmp_path / "clew.db", dict[str, int]()
     for round in range(cases(4)):
-        command = [sys.executable, "-c", KILLED, str(path), str(Path(__file__).parent)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
-            assert writer.stdout is not None
+        with Begun("-c", KILLED, str(path), str(Path(__file__).parent)) as writer:
             lines = [writer.stdout.readline() for _ in range(10 + 7 * round)]
-            writer.send_signal(signal.SIGKILL)
+            writer.kill()
             lines += writer.stdout.readlines()
         for branch, told in map(str.split, lines):
             known[branch] = max(known.get(branch, 0), int(told))
@@ -211,3 +207,15 @@ async def test_a_crash_leaves_of_each_act_all_or_nothing(tmp_path: Path) -> None
             assert [h.seq for h in there] == list(range(len(there)))
         assert await store.check(deep=True) == []
         await store.close()
+
+
+def test_who_waited_for_others_in_vain_has_no_time_left_for_the_next_act(tmp_path: Path) -> None:
+    path = tmp_path / "clew.db"
+    db = SQLiteDatabase(connect(str(path), migrate=True), str(path))
+    db.connection.execute("pragma busy_timeout = 10")
+    with ThreadPoolExecutor(1) as thread, locked(path), patience(0.3):
+        group = Group(thread, db, FileTurns(f"{path}-turn"))
+        error = group.submit(lambda: learn(db, SCOPE, "kind", "n", {}), Wait(1_000)).exception()
+        assert isinstance(error, sqlite3.OperationalError)
+        assert Wait(1_000).most == LEAST_WAIT
+    db.close()

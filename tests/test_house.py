@@ -82,7 +82,7 @@ def test_a_newcomer_finds_ten_things() -> None:
 ENVIRONMENT = {
     "agent/tools/processes.py",
     "agent/tools/searching.py",
-    "cli/chatting.py",
+    "cli/chat.py",
     "gateway/background.py",
 }
 

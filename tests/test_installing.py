@@ -74,9 +74,9 @@ def test_a_file_is_written_and_comes_back_byte_for_byte(clew: Machine, name: str
     again = clew("install", client, "--gateway", "--yes")
     assert "already" in again.output
     assert path.read_text() == text
-    shown = clew("uninstall", client, "--dry-run", "--json")
+    shown = clew("install", "--remove", client, "--dry-run", "--json")
     assert [row["undone"] for row in json.loads(shown.stdout)] == [False]
-    [row] = json.loads(clew("uninstall", client, "--yes", "--json").stdout)
+    [row] = json.loads(clew("install", "--remove", client, "--yes", "--json").stdout)
     assert (row["client"], row["file"], row["undone"]) == (client, str(path), True)
     assert path.read_bytes() == before
 
@@ -88,7 +88,7 @@ def test_what_the_user_wrote_since_stays(clew: Machine, name: str) -> None:
     program = PROGRAMS[client]
     mine = ("mine",)
     path.write_bytes(program.format.put(path.read_bytes().decode(), mine, "stays").encode())
-    done = clew("uninstall", client, "--yes")
+    done = clew("install", "--remove", client, "--yes")
     assert "changed since" in done.output
     expected = dict(program.format.read(FILES[name]))
     assert program.format.read(path.read_bytes().decode()) == {**expected, "mine": "stays"}
@@ -116,7 +116,7 @@ def test_a_new_file_goes_again(clew: Machine) -> None:
     clew("install", "claude", "--gateway", "--yes")
     path = clew.home / ".claude/settings.json"
     assert json.loads(path.read_text()) == {"env": {"ANTHROPIC_BASE_URL": URL}}
-    clew("uninstall", "--yes")
+    clew("install", "--remove", "--yes")
     assert not path.exists()
 
 
@@ -127,7 +127,7 @@ def test_folders_that_were_not_there_go_again(clew: Machine) -> None:
     command.chmod(0o755)
     assert clew("install", "opencode", "--gateway", "--yes", path=str(command.parent)).exit_code == 0
     assert (clew.home / ".config/opencode").is_dir()
-    assert clew("uninstall", "opencode", "--yes").exit_code == 0
+    assert clew("install", "--remove", "opencode", "--yes").exit_code == 0
     assert not (clew.home / ".config").exists()
 
 
@@ -136,7 +136,7 @@ def test_one_that_cannot_be_put_back_keeps_no_other_from_it(clew: Machine) -> No
     for name in ("claude", "aider"):
         assert clew("install", name, "--gateway", "--yes").exit_code == 0
     claude.write_text("{broken")
-    undone = clew("uninstall", "--yes")
+    undone = clew("install", "--remove", "--yes")
     assert undone.exit_code == 1
     assert "is not JSON" in undone.output
     assert aider.read_text() == ""
@@ -167,7 +167,7 @@ def test_links_stay_links_and_read_only_files_stay(clew: Machine) -> None:
     clew("install", "claude", "--gateway", "--yes")
     assert link.is_symlink()
     assert URL in real.read_text()
-    clew("uninstall", "--yes")
+    clew("install", "--remove", "--yes")
     assert real.read_text() == "{}\n"
     real.chmod(0o444)
     assert "read-only" in clew("install", "claude", "--gateway", "--yes").output
@@ -181,7 +181,7 @@ def test_who_is_not_here_and_who_has_no_file(clew: Machine) -> None:
     assert "not on this machine" in clew("install", "claude").output
     assert "neither tools nor hooks" in clew("install", "aider").output
     assert clew("install", "nobody", "--gateway").exit_code == 2
-    assert "nothing to undo" in clew("uninstall").output
+    assert "nothing to undo" in clew("install", "--remove").output
 
 
 def test_the_list(clew: Machine) -> None:

@@ -3,11 +3,13 @@
 import asyncio
 import os
 from collections import Counter as Tally
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
+from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import HealthCheck, example, given, seed, settings
 from hypothesis import strategies as st
 
 from clew import Budget
@@ -76,6 +78,11 @@ METERS = {
 FIRST = int(os.environ.get("LAWS_SEED", "4"))
 EXAMPLES = int(os.environ.get("LAWS_EXAMPLES", "36"))
 
+# A long first answer to a short question, and a goal of no picture.
+ONE_PICTURE: Mapping[str, Any] = {
+    "turns": 5, "format": "gemini", "share": 1.0, "pins": 0, "low": 0.8, "images": 1, "echo": False, "waits": False,
+}  # fmt: skip
+
 pytestmark = pytest.mark.hypothesis
 
 
@@ -111,6 +118,8 @@ def test_every_step_obeys_every_law(part: int) -> None:
         echo=st.sampled_from((False, False, True)),
         waits=st.sampled_from((False, True, True)),
     )
+    @example(number=1, **ONE_PICTURE)
+    @example(number=27913037, **ONE_PICTURE)
     def laws(
         number: int, turns: int, format: str, share: float, pins: int, low: float, images: int, echo: bool, waits: bool
     ) -> None:

@@ -152,7 +152,7 @@ async def test_the_call_that_was_refused_is_made_for_the_window_that_was_named()
 
 @pytest.mark.parametrize("row", STATED, ids=lambda row: row.header or row.body)
 async def test_what_a_request_says_of_its_window_counts(row: StatedWindow) -> None:
-    model = "claude-sonnet-4-5" if row.says else UNKNOWN
+    model = "claude-sonnet-4-5" if row.words else UNKNOWN
     window = row.window or int(row.example)
     frame = Frame("anthropic", model, body={row.body: row.example} if row.body else {})
     if row.header:

@@ -48,7 +48,7 @@ def test_what_the_user_asked_last_is_told_by_a_log_only_if_it_is_long_and_was_re
     for tokens, read, may in ((4_000, True, True), (4_000, False, False), (1_000, True, False)):
         after = [answered("I have read it."), *called("c1", {"path": "a"}, "done")] if read else []
         seen = view([asked("Hello."), answered("Hi."), asked(words(tokens)), *after])
-        assert [*places.told_turn(seen, target_of(seen))] == ([2] if may else []), (tokens, read)
+        assert [*places.turn_to_fold(seen, target_of(seen))] == ([2] if may else []), (tokens, read)
 
 
 def test_results_that_just_came_crowd_the_rest_out_only_where_all_of_the_room_is_the_goal() -> None:

@@ -2,8 +2,6 @@
 
 import asyncio
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +12,7 @@ from typer.testing import Result
 from clew import Engine, Request, SQLite
 from clew.errors import StoreError
 from clew.store import restore
+from processes import Begun
 from shell import invoke
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there is no kill -9 on Windows")
@@ -36,9 +35,7 @@ else:
 @contextmanager
 def copying(act: str, source: Path, target: Path) -> Iterator[None]:
     """While a process copies a store, which is killed in the end."""
-    command = [sys.executable, "-c", COPYING, act, str(source), str(target)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
+    with Begun("-c", COPYING, act, str(source), str(target)) as process:
         assert process.stdout.readline() == "copied\n"
         try:
             yield
@@ -73,7 +70,7 @@ async def test_a_killed_backup_is_named_and_removed_when_asked(store: SQLite, tm
     assert left in holding(tmp_path)
     [problem] = await store.check()
     assert problem.what == f"partial copies left by an interrupted backup or restore: {left}"
-    assert problem.remedy == "clew doctor --repair"
+    assert problem.remedy == "`clew doctor --repair`"
     await store.close()
     told = await command("doctor", "--repair", "--store", tmp_path / "clew.db")
     assert told.exit_code == 0, told.output
@@ -167,5 +164,5 @@ async def test_a_purge_says_which_stores_a_restore_moved_aside(store: SQLite, tm
     aside = restore(tmp_path / "copy.db", tmp_path / "clew.db")
     assert aside is not None
     told = await command("purge", "--all", "--yes", "--store", tmp_path / "clew.db")
-    assert f"what clew restore moved aside may hold them: {aside.name}; delete it" in told.stdout
+    assert f"what a restore moved aside may hold them: {aside.name}; delete it" in told.stdout
     assert holding(tmp_path) == {"copy.db", aside.name}

@@ -6,10 +6,12 @@ import pytest
 
 from clew import Budget, Engine, Request, Sessions, SQLite
 from clew.engine.append import Addition
+from clew.engine.engine import body
 from clew.errors import BadRequest
 from clew.store.protocol import Store
 from clew.store.records import Origin
 from clew.store.sql import SQLStore
+from clew.wire.rules.check import check
 from test_sessions import WINDOW, Run, chain
 
 WORD = {"messages": [{"role": "user", "content": "Another way."}]}
@@ -31,6 +33,15 @@ async def test_a_fork_that_undoes_a_compaction_it_inherited_leaves_its_parent_al
     assert await chain(run.engine) == before
     assert (await roomy.view("run")).nodes == run.sent[-1].nodes
     assert await store.check() == []
+
+
+async def test_what_an_undo_brought_back_is_folded_again_where_all_of_it_does_not_fit(store: SQLStore) -> None:
+    run = await compacted(store, 3)
+    back = await Engine(store, Budget(window=200_000)).undo("default", run.sent[-1].branch, 3)
+    assert not back.view.edits
+    view = await run.turn()  # raises where it does not fit
+    assert view.edits
+    assert check(body(view)) == []
 
 
 async def test_a_number_in_a_conversation_is_not_the_beginning_of_another_name(store: Store) -> None:

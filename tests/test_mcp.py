@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mcp import Client, MCPError
 
 from amounts import cases
 from clew.mcp.telling import LEAST_CHARACTERS, MOST_CHARACTERS, data, sized
@@ -48,6 +47,8 @@ def ids(text: str) -> list[str]:
 
 
 async def test_a_machine_without_a_log_is_told_that_there_is_nothing_yet(machine: Machine) -> None:
+    from mcp import MCPError
+
     async with machine.asked() as ask:
         assert [tool.name for tool in (await ask.client.list_tools()).tools] == TOOLS
         for tool, given in (("status", {}), ("search", {"text": "x"}), ("timeline", {}), ("lost", {})):
@@ -104,6 +105,8 @@ async def test_a_timeline_goes_back_to_the_beginning_page_by_page(machine: Machi
 
 
 async def test_resources_and_prompts_tell_of_a_conversation(machine: Machine) -> None:
+    from mcp import MCPError
+
     await machine.logged("shelves", PAGES)
     async with machine.asked(index=False) as ask:
         [resource] = (await ask.client.list_resources()).resources
@@ -199,6 +202,8 @@ async def test_what_is_told_cannot_pass_for_orders(machine: Machine) -> None:
 
 
 async def nothing_of(ask: Asked, secret: str, id: str, name: str) -> None:
+    from mcp import MCPError
+
     assert secret not in await ask.either("search", text=secret)
     assert "Nothing was said" in await ask("search", text=secret)
     assert "no item has the id" in await ask.refused("recall", id=id)
@@ -285,6 +290,7 @@ async def test_session_files_of_the_project_are_found_and_grow(machine: Machine,
         assert len((await ask.client.list_resources()).resources) == 1
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("theirs", [["The vault code is ORCHID-77.", "Noted."], ["Hello.", "Hi."]])
 @pytest.mark.parametrize("agent", ["claude-code", "codex", "pi"])
 async def test_a_file_with_the_name_of_another_folders_session_moves_none_of_it(
@@ -423,6 +429,8 @@ async def test_there_is_nothing_but_the_protocol_on_standard_output(machine: Mac
 
 
 async def test_old_and_new_clients_are_served(machine: Machine) -> None:
+    from mcp import Client
+
     await machine.logged("shelves", PAGES[:3])
     for mode in ("legacy", "auto"):
         async with Client(machine.command("--no-index"), mode=mode) as client:

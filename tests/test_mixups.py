@@ -17,7 +17,11 @@ import clew
 from amounts import combined
 from clew import Budget, Engine, Request
 from clew.core.view import View
+from clew.recognition.continuation import Recognition
+from clew.recognition.recognise import _only
+from clew.store.records import ClientEdit, Place
 from clew.store.sql import SQLStore
+from clew.store.trace import Trace
 from tagging import Body, Calls, Message, Results, Text, written
 
 PROMPT = "Check every server and report."
@@ -249,3 +253,14 @@ def test_through_a_wrapped_client_rollouts_see_nothing_of_each_other(tmp_path: P
                     messages.append({"role": "tool", "tool_call_id": call.id, "content": secret})
     assert len(heard) == 50
     assert [who for who, raw in heard if ("BOB" if who == "ALICE" else "ALICE") in raw] == []
+
+
+def test_what_may_have_been_taken_from_either_of_two_conversations_was_taken_from_none() -> None:
+    def lacks(branch: str, *ids: str) -> Recognition:
+        trace = Trace(branch, said=[Place(id, "") for id in ids])
+        return Recognition(trace, events=[ClientEdit(0, len(ids), ())])
+
+    newest, earlier, another = lacks("newest", "a", "b", "c"), lacks("earlier", "a", "b"), lacks("another", "a", "x")
+    assert _only([earlier, newest]) is newest
+    assert _only([newest, another]) is None
+    assert _only([]) is None

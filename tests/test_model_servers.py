@@ -92,7 +92,7 @@ def test_a_configuration_that_names_no_model_says_what_to_write_instead(key: str
 def test_without_a_model_the_command_says_how_to_name_one(command: tuple[str, ...], tmp_path: Path) -> None:
     done = clew(tmp_path, *command)
     assert done.returncode == 2
-    assert "no model is set: use --model NAME or clew config set agent.model NAME" in done.stderr
+    assert "no model is set: use --model NAME or `clew config set agent.model NAME`" in done.stderr
     unknown = clew(tmp_path, *command, "--model", "local")
     assert unknown.returncode == 1
     assert unknown.stderr.count("\n") == 1

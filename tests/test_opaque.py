@@ -80,6 +80,7 @@ def kept_in_order(sent: list[Message], opaque: list[Message]) -> bool:
     return all(line in found for line in lines(opaque))
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("preset", ["default", "clearing", "summarizing", "sliding"])
 @pytest.mark.parametrize("window", [6_000, 12_000, 20_000])
 async def test_what_only_the_provider_reads_stays_byte_for_byte(store: SQLStore, preset: str, window: int) -> None:
@@ -131,6 +132,19 @@ async def test_a_trigger_stays_last_where_the_request_must_be_folded(store: SQLS
     assert view.edits
     assert sent[-1] == TRIGGER
     assert any(TASK in line for line in lines(sent))
+
+
+@pytest.mark.parametrize(("more", "is_beside"), [({"compaction": {"type": "summarize"}}, False), ({}, True)], ids=str)
+async def test_nothing_is_put_beside_a_question_where_the_provider_is_to_compact(
+    store: SQLStore, more: Message, is_beside: bool
+) -> None:
+    engine = Engine(store, Budget(window=8_000, reserve=500, tail=500))
+    said = [*around(), {"type": "message", "role": "assistant", "content": "I have seen all of it."}]
+    assert (await engine.prepare(Request(responses(*said, user("Go on.")), session="s"))).edits
+    said += [user("Go on."), {"type": "message", "role": "assistant", "content": "Yes."}]
+    asked = responses(*said, user("At which line of file_3.py is handler_3?")) | more
+    sent = body(await engine.prepare(Request(asked, session="s")))["input"]
+    assert any("[data: from earlier" in line for line in lines(sent)) == is_beside
 
 
 async def test_what_alone_does_not_fit_is_an_error_with_numbers(store: SQLStore) -> None:
@@ -221,7 +235,7 @@ async def test_a_request_for_a_summary_passes_unfolded_while_it_fits(store: SQLS
     assert body(view) == asked
 
 
-@settings(max_examples=cases(25), deadline=None)
+@settings(max_examples=cases(25, dear=True), deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(sorted(PRESETS)), st.integers(900, 12_000), st.integers(0, 3))
 @example(510511, "clearing", 900, 0)
 @example(2942, "clearing", 2892, 0)

@@ -9,9 +9,12 @@ import pytest
 from clew.gateway.own_models import is_api_key
 from clew.gateway.settings import GatewaySettings
 from clew.testing import Answer, StrictProvider
+from clew.testing.provider.answers import Stop
 from clew.wire.formats import named
 from serving import Served, serving
 from test_gateway_clients import ASKS, Playing
+from test_gateway_compactions import HEADERS, SUMMARISE, ran
+from test_gateway_compactions import body as requested
 
 WINDOW = 8_000
 CODEX = {"originator": "codex_cli_rs", "chatgpt-account-id": "0b1c", "user-agent": "codex_cli_rs/0.90"}
@@ -29,6 +32,7 @@ LOGINS: dict[str, dict[str, str]] = {
     "Codex, a key that says whose subscription": {**CODEX, "authorization": "Bearer sk-proj-abc"},
     "Copilot": {"authorization": "Bearer ghu_abc", "copilot-integration-id": "vscode-chat"},
     "Gemini": {"authorization": "Bearer ya29.abc"},
+    "Gemini, a key beside a project that pays": {"x-goog-api-key": "AIza-abc", "x-goog-user-project": "shop"},
     "nothing": {},
 }
 KEYS: dict[str, dict[str, str]] = {
@@ -153,3 +157,23 @@ async def test_where_its_model_cannot_write_code_answers() -> None:
         playing.run()
         assert playing.asked
         assert "work log" in playing.summary
+
+
+@pytest.mark.parametrize(("stop", "kept"), [("end", 1), ("length", 0)])
+async def test_what_a_clients_model_wrote_is_a_chapter_only_where_it_wrote_to_the_end(stop: Stop, kept: int) -> None:
+    told = "The person had the amber parts built, and make built fact-0.o up to fact-2.o."
+    script = [*[Answer("Go on.")] * 3, Answer(f"<summary>{told}</summary>", stop=stop)]
+    settings = GatewaySettings(compaction="pass", summary="own")
+    with serving(provider=StrictProvider(script, window=200_000), window=200_000, settings=settings) as served:
+        history: list[dict[str, Any]] = [
+            {"role": "user", "content": [{"type": "text", "text": "Build the amber parts"}]}
+        ]
+        for n in range(3):
+            history += ran(n)
+            assert served.ask("/v1/messages", requested(history), HEADERS).status == 200
+        history[-1]["content"].append({"type": "text", "text": SUMMARISE})
+        assert told in served.ask("/v1/messages", requested(history), HEADERS).spoken("anthropic").text
+        store = served.gateway.engine.store
+        branches = {session.branch for session in await store.sessions("default")}
+        chapters = [one for branch in branches for one in (await store.load("default", branch)).chapters]
+        assert [one.answer for one in chapters] == [told] * kept

@@ -18,7 +18,7 @@ from clew.errors import BadRequest, StoreError
 from clew.store.compressing import compress, decompress
 from clew.store.frames import inflated_frame
 from clew.store.notes import pack_note, unpack_note
-from clew.store.packing import PLAIN, ZLIB, ZSTD, inflated, is_as_said, opening, pack_item, unpack_item
+from clew.store.packing import PLAIN, ZLIB, ZSTD, inflated, is_intact, opening, pack_item, unpack_item
 from clew.store.places import is_url
 from clew.store.sql import SQLStore
 from clew.testing import conversation
@@ -49,7 +49,7 @@ def test_what_is_masked_cannot_be_told_from_what_was_said(item: Item, as_said: b
     digests = Digests()
     packed, _, data = pack_item(item)
     content = digests.content(Item("text", "user", "as it was said"))
-    assert is_as_said(digests, content, item, packed, data) is as_said
+    assert is_intact(digests, content, item, packed, data) is as_said
 
 
 @given(st.binary(max_size=2_000), st.integers(0, 10_000), st.integers(0, 7))

@@ -15,6 +15,7 @@ import pytest
 
 import clew
 from amounts import MANY
+from clew.secrets.kinds import SecretKind
 from straining import SHAPES, Shape, grows, repeated
 
 # What a turn, a fold, its log, recognition and masking are made of.
@@ -25,7 +26,7 @@ BOUNDED = (
     "clew.secrets.masking._STRING",  # only of what is JSON
     "clew.secrets.names._BACK",  # 40 characters
 )
-BY_DAY = 1 if MANY > 1 else 12  # of so many shapes one is tried, another one of patterns of another length
+BY_DAY = 1 if MANY > 1 else 40  # of so many shapes one is tried, another one of patterns of another length
 DEEPEST = 4  # tables in tables that are looked into
 TRIED = re.compile(r"\b(\w+(?:\[\"[^\"]+\"\])?)\.(match|fullmatch|search|finditer|findall|subn?|split)\b")
 ANYWHERE = "finditer"  # does what searching, replacing and splitting do, from one end to the other
@@ -76,6 +77,8 @@ def _held(place: str, value: Any, depth: int = 0) -> Iterator[tuple[str, re.Patt
     parts: Iterable[tuple[str, Any]] = ()
     if isinstance(value, re.Pattern):
         yield from [(place, value)] if isinstance(value.pattern, str) else []
+    elif isinstance(value, SecretKind):
+        yield place, value.pattern
     elif isinstance(value, Mapping):
         parts = ((f'{place}["{key}"]', part) for key, part in value.items())
     elif isinstance(value, tuple | list | set | frozenset):
@@ -87,9 +90,9 @@ def _held(place: str, value: Any, depth: int = 0) -> Iterator[tuple[str, re.Patt
 
 
 def tried(pattern: re.Pattern[str], every: int) -> Iterator[tuple[str, Shape]]:
-    """Texts of all kinds, of `every` so many one, and words of the pattern itself again and again: by day, half."""
+    """Texts of all kinds, of `every` so many one, and words of the pattern itself again and again: by day, some."""
     yield from islice(SHAPES.items(), len(pattern.pattern) % every, None, every)
-    for word in sorted({*LITERAL.findall(re.sub(r"\\(\W)", r"\1", pattern.pattern))})[:: min(every, 2)]:
+    for word in sorted({*LITERAL.findall(re.sub(r"\\(\W)", r"\1", pattern.pattern))})[:: min(every, 4)]:
         yield from ((repr(text), repeated(text)) for text in (word, f"{word} "))
         yield f"{word!r} and spaces", partial(_spaced, word)
 

@@ -12,6 +12,7 @@ from clew.control import ContextController
 from clew.core.items import Item, Node
 from clew.core.view import View
 from clew.engine import pins
+from clew.engine.settings import Settings
 from clew.errors import NotFound, OverBudget
 from clew.store.sql import SQLStore
 from clew.store.trace import Trace
@@ -109,6 +110,24 @@ async def test_what_is_pinned_out_of_view_comes_back_whole_and_stays_through_fol
     await talk.engine.pin(talk.sent[-1], await talk.rule(), off=True)
     assert quotes(await talk.go()) == [quote]  # no prefix is lost for it
     assert not (await store.load("default", talk.sent[-1].branch)).pins()  # and from here on it may go
+
+
+async def test_where_nothing_is_to_be_folded_a_pin_folds_nothing_either(store: SQLStore) -> None:
+    """Not even where the window is too full for what it brings back."""
+    talk = Talk(store)
+    view = await talk.until_hidden()
+    while "Go on with 3." in texts(view):
+        view = await talk.go()
+    nodes = await store.nodes("default", [p.id for p in (await store.load("default", view.branch)).said])
+    away = [n.id for n in nodes.values() if n.item.text.startswith(("Report 0", "Report 1:"))]
+    talk.engine = Engine(store, Budget(window=WINDOW), Settings(compaction="off"))
+    target = await talk.engine.limits.target("default", view.frame)
+    while target.limit.tokens - target.size(view).tokens > 600:
+        view = await talk.go()
+    assert (await talk.engine.pin(view, *away)).tokens > 400
+    after = await talk.go()
+    assert after.edits[: len(view.edits)] == view.edits
+    assert not any("coverage" in edit.evidence for edit in after.edits[len(view.edits) :])
 
 
 async def test_pins_come_back_in_the_order_in_which_they_were_said(store: SQLStore) -> None:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryFile
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from clew.store.addresses import hidden
 from clew.store.places import Server, is_url
 from clew.store.sql import SQLStore
 from clew.testing import conversation
+from processes import Begun
 from shell import invoke
 from store_promises import check_store
 
@@ -109,11 +111,15 @@ async def test_what_no_text_column_takes_is_kept(store: SQLStore) -> None:
 
 @pytest.mark.few(1)
 def test_processes_that_open_an_empty_place_at_once_share_it(empty: str) -> None:
-    commands = [[sys.executable, "-c", OPENER, empty, str(n)] for n in range(2)]
-    opened = [subprocess.Popen(c, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for c in commands]
-    told = [process.communicate() for process in opened]
-    assert [error for _, error in told] == [""] * 2
-    assert len({out for out, _ in told}) == 1
+    with TemporaryFile() as errors:
+        with (
+            Begun("-c", OPENER, empty, "0", stderr=errors) as one,
+            Begun("-c", OPENER, empty, "1", stderr=errors) as two,
+        ):
+            told = {one.stdout.read(), two.stdout.read()}
+        errors.seek(0)
+        assert errors.read() == b""
+    assert len(told) == 1
 
 
 async def test_looking_makes_nothing(empty: str) -> None:
@@ -205,7 +211,7 @@ def test_the_configuration_takes_a_url_and_does_not_show_it_all(tmp_path: Path) 
     assert found.store.url == url
     for args in (["config"], ["config", "--json"], ["config", "get", "store"]):
         assert "postgresql://me:***@host/db" in run(url, *args).stdout
-    assert "is restored with pg_restore" in run(url, "restore", str(tmp_path / "x")).stderr
+    assert "is restored with pg_restore" in run(url, "backup", "--restore", str(tmp_path / "x")).stderr
 
 
 def test_without_the_extra_one_is_told_what_to_install() -> None:

@@ -35,9 +35,8 @@ asyncio.run(main(sys.argv[1]))
 @pytest.fixture
 def url(server: postgres.Server) -> Iterator[str]:
     """A database with an empty store in it."""
-    name = server.database("template")
-    yield server.url(name)
-    server.ask(f"drop database {name} with (force)")
+    with server.lent() as url:
+        yield url
 
 
 @pytest.fixture
@@ -378,7 +377,7 @@ async def test_each_damage_is_found_and_what_cannot_lose_anything_is_mended(
     change(url, damage)
     found = await store.check(deep=True)
     assert any(p.what.startswith(what) and p.count for p in found), found
-    assert all(p.remedy == ("clew doctor --repair" if mended else "restore a backup with pg_restore") for p in found
+    assert all(p.remedy == ("`clew doctor --repair`" if mended else "restore a backup with pg_restore") for p in found
                if p.what.startswith(what))  # fmt: skip
     if mended:
         assert await store.repair()

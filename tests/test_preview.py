@@ -15,7 +15,7 @@ from clew.testing import ScriptedModel, conversation, write_chapter
 @pytest.mark.parametrize("part", range(2))
 async def test_a_preview_is_what_the_compaction_then_does(part: int) -> None:
     formats, folded = sorted(wire.FORMATS), 0
-    for number in range(part, cases(24), 2):
+    for number in range(part, cases(24, dear=True), 2):
         engine = Engine(SQLite(":memory:"), Budget(window=6_000, reserve=200))
         format = formats[number % len(formats)]
         body = conversation(number, 3 + number % 9, format, wordy=30)
@@ -31,7 +31,7 @@ async def test_a_preview_is_what_the_compaction_then_does(part: int) -> None:
         assert [n.id for n in again.nodes] == [n.id for n in done.nodes], "whoever asks, from the log alone"
         folded += done is not view
         await engine.store.close()
-    assert folded >= cases(8)
+    assert folded >= cases(8, dear=True)
 
 
 async def test_no_model_is_asked(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """The public face is exactly what it says it is."""
 
+import doctest
+import inspect
 import re
 import subprocess
 import sys
@@ -17,6 +19,21 @@ def test_every_public_name_is_there_and_sorted() -> None:
     at_home = {name for names in clew._HOMES.values() for name in names.split()}
     assert at_home == set(clew.__all__) == set(dir(clew))
     assert all(getattr(clew, name).__name__ == name for name in clew.__all__)
+
+
+@pytest.mark.parametrize("name", clew.__all__)
+def test_every_public_name_has_an_example_that_works(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for variable in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    public = getattr(clew, name)
+    found = doctest.DocTestParser().get_doctest(inspect.getdoc(public) or "", {"clew": clew}, name, None, None)
+    assert found.examples, f"the docstring of clew.{name} has no example"
+    said = list[str]()
+    doctest.DocTestRunner().run(found, out=said.append)
+    assert not said, "".join(said)
 
 
 def test_names_that_0_1_had_come_with_a_warning_that_says_where_they_are() -> None:

@@ -3,8 +3,6 @@
 import asyncio
 import gc
 import sqlite3
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -35,6 +33,7 @@ from clew.store.upkeep.purge import Descent, Heir, inherit
 from clew.testing import conversation
 from clew.text.words import parts
 from clew.wire import check
+from processes import Begun
 
 WRITER = """
 import asyncio, sys, clew
@@ -271,7 +270,7 @@ def histories(random: Random) -> Iterator[tuple[str, list[Message], int]]:
         yield own, messages, known
 
 
-@settings(max_examples=cases(4))
+@settings(max_examples=cases(4, dear=True))
 @given(st.integers(0, 2**32))
 def test_what_remains_is_as_it_was_and_what_went_is_gone(seed: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -379,8 +378,7 @@ async def texts(store: SQLStore, branch: str) -> list[str]:
 
 @pytest.mark.few(1)
 async def test_a_purge_beside_a_process_that_writes_harms_neither(place: str) -> None:
-    with subprocess.Popen([sys.executable, "-c", WRITER, place], stdout=subprocess.PIPE, text=True) as writer:
-        assert writer.stdout is not None
+    with Begun("-c", WRITER, place) as writer:
         store, purged = open_store(place), 0
         for _ in range(4):
             lines = [writer.stdout.readline().split() for _ in range(6)]
@@ -554,6 +552,7 @@ async def test_no_cache_of_the_process_remembers_purged_words(store: SQLStore, p
 
 def remembered(word: str) -> bool:
     """Whether a cache of the process would give it back."""
+    gc.unfreeze()  # what was imported is no garbage, and not looked at else
     cached = [found for found in gc.get_objects() if type(found).__name__ == "_lru_cache_wrapper"]
     caches = [cache for cache in cached if cache.__module__.startswith("clew.")]
     assert len(caches) > 3
@@ -572,3 +571,10 @@ async def test_a_branch_that_begins_anew_is_compacted_while_its_heir_has_its_ses
             await store.purge("default", [view.branch], "test")
     assert len(await store.sessions("default", view.branch)) == 3
     assert await store.check(deep=True) == []
+
+
+def test_a_fork_of_a_purged_fork_has_no_more_of_its_past_than_before() -> None:
+    lines = {"a": Descent(None, None, "start"), "b": Descent("a", 10, "fork"), "c": Descent("b", 4, "fork")}
+    moved, heirs = inherit(lines, {"b"})
+    assert moved == {"c": Descent("a", 4, "fork")}
+    assert heirs == {"b": Heir("c", 4)}

@@ -66,7 +66,7 @@ WHO = {
 def talk(who: str) -> list[Message]:
     """One that says something long, and goes on until that is out of view."""
     messages = [user("Hello. Begin when you like."), said("I do."), *WHO[who], user("Begin.")]
-    for n in range(40):
+    for n in range(20):
         messages += [*read(f"page_{n}.txt", f"p{n}", f"line of page {n}, and more of it. " * 40)]
         # So much else that hardly any of what was said at first stands in a summary.
         news = "".join(
@@ -114,7 +114,7 @@ async def quoting(engine: Engine, who: str, by: str) -> tuple[list[Message], Vie
 # --- a client takes words out -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("by", ["asked", "pinned"])
 @pytest.mark.parametrize("who", ["user", "assistant", "tool"])
 @pytest.mark.parametrize("act", ["edited", "dropped"])
@@ -208,8 +208,7 @@ def asking(name: str, id: str, arguments: Message, answer: str) -> list[Message]
     return [{"role": "assistant", "content": None, "tool_calls": [call]}, tool(id, answer)]
 
 
-@pytest.mark.few(6)
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("name", "given"),
     [
@@ -287,6 +286,7 @@ STOOD = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("what", STOOD)
 async def test_how_things_stood_does_not_tell_what_a_user_took_out(store: SQLStore, what: str) -> None:
     taken = [user("Do it."), *STOOD[what], said("Seen.")]

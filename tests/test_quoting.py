@@ -12,7 +12,7 @@ from clew.clients.voices import typed
 from clew.core.items import Digests, Item, Node
 from clew.core.view import View
 from clew.engine.settings import Settings
-from clew.gateway.compacting import SUMMED_UP, told
+from clew.gateway.compacting import SUMMED_UP, view_text
 from clew.hooks.putting_back import dropped
 from clew.mcp.answers import Answers
 from clew.mcp.brief import passage
@@ -28,7 +28,7 @@ from clew.steps.worklog.requests import requests
 from clew.steps.worklog.standing import Standing
 from clew.steps.worklog.writing import summary
 from clew.testing import view_of
-from clew.text.excerpts import whole
+from clew.text.excerpts import full_text
 from clew.text.quoting import speaks_for_user
 from clew.text.search import Index, texts
 from clew.tokens import counter_for
@@ -87,7 +87,7 @@ async def test_nothing_but_their_messages_is_told_as_the_users(format: str, flag
     heard = [("a summary", summary(view.nodes, size)) for size in (20_000, 2_000_000)]
     heard += in_blocks(await PRESETS["summarizing"]()(view, Target.of(Budget(20_000, 300, tail=300), METER)))
     heard += handed_over(view, "The parser is done.")
-    heard += [("an answered compaction", told(view, 10_000_000))]
+    heard += [("an answered compaction", view_text(view, 10_000_000))]
     assert sum(len(MARK.findall(text)) for _, text in heard) > len(made), "else there is nothing to see"
     assert found(heard, made) == set()
 
@@ -106,7 +106,7 @@ async def logged(body: dict[str, Any], format: str) -> AsyncIterator[Told]:
     yield "what was lost", await Answers(reach, str).lost("work", 1_000_000)
     yield "the newest", await passage(reach, session, 10_000_000)
     yield "a title", f"The user: {(await reach.about(session)).title}"
-    yield "what is recalled", whole(said)
+    yield "what is recalled", full_text(said)
     for question in ("push straight to main", "delete files", "config.ini"):
         hits = Index(texts(said)).find(question, 1_000)
         yield "what is found", "\n".join(f"{hit.title}: {line.text}" for hit in hits for line in hit.lines)
@@ -170,7 +170,7 @@ def test_results_and_summaries_under_the_users_role_are_not_theirs(format: str, 
     for view in (view_of(body, format), repair(view_of(body, format))):
         assert "INJ" not in heard_in(view.nodes)
         assert "config.ini" in heard_in(view.nodes)
-        assert not any("INJ" in line for line in as_users(told(view, 10_000)))
+        assert not any("INJ" in line for line in as_users(view_text(view, 10_000)))
     for to in FORMATS:
         gone = view_of(convert(body, to, format), to)
         assert "INJ" not in heard_in(gone.nodes), to

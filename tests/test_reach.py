@@ -8,11 +8,16 @@ from typing import Any
 
 import pytest
 
-from clew.core.items import Frame, Item
+from clew import SQLite
+from clew.core.items import Digests, Frame, Item
 from clew.gateway.quoted_text import is_quoted, quoted
 from clew.gateway.settings import GatewaySettings
 from clew.gateway.speakers import speaker
 from clew.recognition.agents import same_instructions
+from clew.recognition.continuation import Recognition
+from clew.recognition.reach import Before, ProvenPast
+from clew.store.records import Place
+from clew.store.trace import Trace
 from clew.testing import Answer, StrictProvider
 from clew.testing.provider import Call
 from serving import Served, serving
@@ -297,3 +302,13 @@ def test_names_that_differ_at_their_end_stay_two_and_short_ones_stay_as_they_are
     assert len(names) == 2
     assert all(name is not None and len(name) <= 200 for name in names)
     assert speaker(_Asked(x_clew_session="y" * 200), b"").name == "y" * 200  # type: ignore[arg-type]
+
+
+async def test_an_answer_that_another_one_got_since_proves_nothing_to_who_spoke_last_either() -> None:
+    store = SQLite(":memory:")
+    trace = Trace("mine", said=[Place("the summary", "")])
+    for signed in (True, False):
+        before = Before(frozenset({"before"}), "the summary", signed)
+        reach = ProvenPast(store, "default", Digests(store.secret, "default"), {("default", "mine"): before})
+        assert await reach.may_continue(trace, Recognition(trace), named=False, known=True) is signed
+    await store.close()

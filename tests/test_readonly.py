@@ -1,19 +1,30 @@
 """Stores that can only be read: a file, a folder, for somebody else; all that only looks works, and nothing is left."""
 
+import asyncio
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import LiteralString
 
+import psycopg
 import pytest
+from psycopg.sql import SQL, Identifier
 
-from clew import Budget, Engine, Request, SQLite
+import processes
+from clew import Budget, Engine, Request, SQLite, open_store
+from clew.core.items import Frame
+from clew.engine.settings import Settings
+from clew.page.acting import ACTS
+from clew.steps.chapters.by_model import ByModel
+from clew.store.places import is_url
 from clew.store.sqlite.opening import migrations
-from clew.testing import conversation
+from clew.testing import ScriptedModel, conversation, write_chapter
 
 pytestmark = pytest.mark.skipif(
     os.name == "nt" or (os.geteuid() == 0 and sys.platform != "linux"), reason="root may write everywhere"
@@ -78,8 +89,7 @@ async def folder() -> AsyncIterator[Path]:
 
 def run(script: str, *args: str) -> "subprocess.CompletedProcess[str]":
     """As somebody who may write only where the rights of a file say so."""
-    command = [sys.executable, "-c", script, *args]
-    return subprocess.run(command, capture_output=True, text=True, cwd="/", check=False)
+    return processes.run("-c", script, *args, cwd="/")
 
 
 def command(folder: Path, *args: str) -> "subprocess.CompletedProcess[str]":
@@ -97,15 +107,14 @@ LOOKS = (
     ("search", "zanzibar"),
     ("export", "s"),
     ("doctor", "--deep"),
-    ("diff", "s"),
-    ("stats",),
-    ("calls", "s"),
-    ("coverage", "s"),
-    ("preview", "s"),
+    ("show", "s", "--diff"),
+    ("sessions", "--totals"),
+    ("show", "s", "--calls"),
+    ("show", "s", "--facts"),
+    ("show", "s", "--preview"),
     ("resume", "s"),
-    ("method", "s"),
     ("pin", "s", "--json"),
-    ("tag", "s", "--json"),
+    ("set", "s", "--json"),
 )
 
 
@@ -130,12 +139,129 @@ def test_something_is_recalled(folder: Path) -> None:
     assert done.stdout
 
 
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+# The page over a store: what is shown of its conversation, what each act says it would do, and what comes of it.
+PAGE = (
+    ORDINARY
+    + """
+import asyncio, html, json, re, sys
+from pathlib import Path
+from typing import LiteralString
+from clew import Engine, open_store
+from clew.config import Places
+from clew.page.acting import ACTS
+from clew.page.app import Page
+from clew.page.instructions import KeptInstructions
+
+GIVEN = {"fork": "name=x", "tag": "tags=new", "method": "method=llm", "instruct": "when=40%25&how=Briefly"}
+LAST = ("compact", "undo")  # they change what the others would be done to
+
+async def main():
+    store = open_store(sys.argv[1])
+    branch = (await store.sessions("default"))[0].branch
+    page = Page(Engine(store), "default", KeptInstructions(Places({"HOME": sys.argv[2]}, Path(sys.argv[2]))))
+
+    async def ask(path, form=None):
+        said, token = [], page._guard.token("default")
+        path, _, query = path.partition("?")
+        asked = {
+            "type": "http", "method": "GET" if form is None else "POST", "path": path, "query_string": query.encode(),
+            "headers": [(b"host", b"127.0.0.1:1"), (b"x-clew-token", token.encode()), (b"hx-request", b"true")],
+            "server": ("127.0.0.1", 1), "client": ("127.0.0.1", 2), "scheme": "http", "root_path": "",
+        }
+        async def receive():
+            return {"type": "http.request", "body": (form or "").encode()}
+        async def send(told):
+            said.append(told)
+        await page(asked, receive, send)
+        return said[0]["status"], b"".join(told.get("body", b"") for told in said).decode()
+
+    one = f"/clew/c/{branch}"
+    looks = ["/", "/clew/filters", "/clew/overall", "/clew/overall/everything", "/clew/search?q=page", one]
+    looks += [one + path for path in "/window /window?call=1 /raw?call=1 /compare?from=1 /rules".split()]
+    shown = {path: await ask(path) for path in looks}
+    links = "".join(text for _, text in shown.values())
+    found = {name: html.unescape(given) for name, given in reversed(re.findall(r'/act/([a-z]+)[?]([^"]+)"', links))}
+    forms = {f"{one}/act/{name}": {**found, **GIVEN}.get(name, "") for name in sorted(ACTS, key=LAST.__contains__)}
+    [(address, given)] = re.findall(r'hx-get="(/clew/limits/forget)[?]([^"]+)"', links)
+    forms[address] = html.unescape(given)
+    looks = {f"{path}?{form}": await ask(f"{path}?{form}") for path, form in forms.items()}
+    acts = {path.rpartition("/")[2]: await ask(path, form) for path, form in forms.items()}
+    await store.close()
+    print(json.dumps([{**shown, **looks}, acts]))
+
+asyncio.run(main())
+"""
+)
+RULE = "Never touch src/legacy.py, and always run the tests before you commit."
+
+
+async def fill(place: str) -> None:
+    """A conversation with all that can be acted on: a rule, a chapter by a model, a limit that a provider named."""
+    store = open_store(place)
+    author = ByModel(ScriptedModel(write_chapter, name="gpt-4o"), size=400)
+    engine = Engine(store, Budget(window=6_000, reserve=500), Settings(author=author, patience=5))
+    said = [{"role": "user", "content": "Read all pages."}, {"role": "assistant", "content": "Yes."}]
+    for n in range(24):
+        text = RULE if n == 3 else f"Page {n} says that part {n} has port {8000 + n}. " + "It is a long page. " * 60
+        said.append({"role": "user", "content": text})
+        view = await engine.prepare(Request({"model": "gpt-4o", "messages": said}, session="s"))
+        said.append({"role": "assistant", "content": f"Page {n} is read."})
+    await engine.compact(view)
+    await engine.limits.windows.learn("default", Frame("openai_chat", "my-local", served="near"), "tokens", 16_000)
+    await engine.close(store=True)
+
+
+@contextmanager
+def only_to_read(place: str) -> Iterator[str]:
+    """A store as somebody has it who may only read it."""
+    if is_url(place):
+        with psycopg.connect(place, autocommit=True) as db:
+            reader = f"reads_{db.info.dbname}"
+            rights: LiteralString = "create role {0} login; grant usage on schema clew to {0}; "
+            rights += "grant select on all tables in schema clew to {0}"
+            db.execute(SQL(rights).format(Identifier(reader)))
+            yield place.replace("clew:sesame@", f"{reader}@")
+            db.execute(SQL("drop owned by {0}; drop role {0}").format(Identifier(reader)))
+        return
+    protect(Path(place).parent)
+    yield place
+    Path(place).parent.chmod(0o755)
+
+
+def files_of(place: str) -> set[str]:
+    return set() if is_url(place) else {p.name for p in Path(place).parent.iterdir()}
+
+
+@pytest.mark.parametrize("readonly", [False, True], ids=["written", "read-only"])
+def test_each_act_of_the_page_is_done_or_it_says_why_not(
+    place: str, readonly: bool, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    asyncio.run(fill(place))
+    home = tmp_path_factory.mktemp("home")
+    before = files_of(place)
+    with only_to_read(place) if readonly else nullcontext(place) as its_place:
+        done = run(PAGE, its_place, str(home))
+    assert done.returncode == 0, done.stderr
+    shown, acts = json.loads(done.stdout)
+    assert {path: status for path, (status, _) in shown.items() if status != 200} == {}
+    assert {path: text for path, (_, text) in shown.items() if 'role="alert"' in text} == {}
+    assert "a question changes nothing" in acts.pop("recall")[1]
+    assert acts.keys() == {*ACTS, "forget"} - {"recall"}
+    refused = {name for name, (_, text) in acts.items() if 'role="alert"' in text}
+    assert refused == ({*acts} - {"instruct"} if readonly else set()), acts  # those are not kept in the store
+    why = "your role lacks that right" if is_url(place) else "cannot be written: the file or its folder is read-only"
+    assert [name for name in refused if why not in acts[name][1]] == [], acts
+    assert not readonly or files_of(place) == before, "nothing is left"
+
+
 @pytest.mark.few(1)
 @pytest.mark.parametrize("what", ["file", "folder"])
 def test_writing_says_so(folder: Path, what: str) -> None:
     (folder / "clew.db").chmod(0o444 if what == "file" else 0o666)
     folder.chmod(0o777 if what == "file" else 0o555)
-    for done in (run(SAYING, str(folder / "clew.db")), command(folder, "tag", "s", "new")):
+    for done in (run(SAYING, str(folder / "clew.db")), command(folder, "set", "s", "--tag", "new")):
         assert done.returncode != 0
         assert "cannot be written: the file or its folder is read-only" in done.stderr
     assert [p.name for p in folder.iterdir()] == ["clew.db"]

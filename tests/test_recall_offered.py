@@ -174,7 +174,7 @@ def test_every_id_that_a_view_names_brings_its_original(format: str, streamed: b
         talk.tools = [tool_in(format, "shell", SHELL)]
         fill(served, talk)
         assert talk.ask(served, QUESTION) == GOT
-    assert len(model.got) >= 4
+    assert len(model.got) >= 2
     assert all(model.got)
 
 
@@ -269,7 +269,7 @@ def test_commands_show_what_was_sent_and_recall_takes_each_id(
     run = CliRunner()
     sessions = json.loads(run.invoke(app, ["sessions", "--json", "--store", path]).stdout)
     name = max(sessions, key=lambda session: session["number"])["id"]
-    call = json.loads(run.invoke(app, ["calls", name, "--json", "--store", path]).stdout)[-1]["number"]
+    call = json.loads(run.invoke(app, ["show", "--calls", name, "--json", "--store", path]).stdout)[-1]["number"]
     told = ["resume", name, "--call", str(call), "--store", path]
     resumed = json.loads(run.invoke(app, told).stdout)
     list_of = named(talk.format).LIST

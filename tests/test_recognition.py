@@ -78,7 +78,15 @@ class Client:
         return view
 
 
-@pytest.fixture(params=[(f, b, w) for f in FORMATS for b in ("dict", "bytes") for w in (True, False)], ids=str)
+# Every two of format, form and warmth together here; all three at night.
+FORMS = [(format, form, warm) for format in FORMATS for form in ("dict", "bytes") for warm in (True, False)]
+LATE = [(form == "dict") ^ warm ^ (format == FORMATS[0]) for format, form, warm in FORMS]
+CLIENTS = [
+    pytest.param(form, marks=pytest.mark.nightly if late else ()) for form, late in zip(FORMS, LATE, strict=True)
+]
+
+
+@pytest.fixture(params=CLIENTS, ids=str)
 def client(request: pytest.FixtureRequest, store: SQLStore) -> Client:
     return Client(store, *request.param)
 

@@ -26,7 +26,7 @@ STORES = 1 + cases(1)  # each is like the first; at night there are six of them
 
 async def bodies(format: str) -> list[str]:
     """What is sent, without ids, of a made-up conversation that is folded again and again."""
-    whole = conversation(7, 24, format, wordy=60)
+    whole = conversation(7, 16, format, wordy=60)
     key = {"openai_responses": "input", "gemini": "contents"}.get(format, "messages")
     engine = Engine(SQLite(":memory:"), Budget(window=6_000, reserve=500))
     sent = []

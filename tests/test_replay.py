@@ -83,7 +83,7 @@ class Client:
         return await self.send()
 
 
-@settings(max_examples=cases(15))
+@settings(max_examples=cases(15, dear=True))
 @given(steps=st.lists(STEPS, max_size=14))
 async def test_a_branch_in_memory_is_what_a_replay_of_its_log_gives(steps: list[tuple[str, int]]) -> None:
     store = Witness()

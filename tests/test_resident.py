@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -9,7 +10,6 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,16 @@ def alive(process: int) -> bool:
     except ProcessLookupError:
         return False
     return Path(f"/proc/{process}/stat").read_text().split()[2] != "Z"
+
+
+def until_ended(process: int) -> None:
+    """Wait for a process of anybody's to end."""
+    try:
+        watched = os.pidfd_open(process)
+    except ProcessLookupError:
+        return
+    with os.fdopen(watched, "rb", buffering=0):
+        select.select([watched], [], [])
 
 
 def test_hooks_plugins_and_tools_are_answered_by_one_process(env: dict[str, str]) -> None:
@@ -173,9 +183,7 @@ def test_after_an_upgrade_the_new_one_is_asked(tmp_path: Path, env: dict[str, st
         file = installed / "clew" / "engine" / "engine.py"
         file.write_bytes(file.read_bytes() + b"\n# upgraded\n")
         assert b"updatedToolOutput" in clew(own, "hook", "claude", said=large(own, "s2")).stdout
-        until = time.monotonic() + 20
-        while first in processes(own) and time.monotonic() < until:
-            time.sleep(0.1)
+        until_ended(first)
         [second] = processes(own)
         assert second != first
     finally:
@@ -194,10 +202,7 @@ def test_it_ends_with_its_home(env: dict[str, str]) -> None:
     clew(env, "hook", "claude", said=large(env))
     [first] = processes(env)
     shutil.rmtree(folder(env))
-    until = time.monotonic() + 20
-    while alive(first) and time.monotonic() < until:
-        time.sleep(0.1)
-    assert not alive(first)
+    until_ended(first)
 
 
 @pytest.mark.few(1)

@@ -3,10 +3,10 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import processes
 from clew.engine.windows import PROBED
 from clew.testing.provider import Answer, Call, StrictProvider
 from shell import Typed, typed
@@ -24,9 +24,7 @@ def clew(provider: StrictProvider, folder: Path, *args: str, **more: str) -> Typ
 
 def another(provider: StrictProvider, folder: Path, *args: str) -> "subprocess.CompletedProcess[str]":
     """The same in a process of its own."""
-    command = [sys.executable, "-c", "import clew.cli; clew.cli.main()", "run", *args, "--in", str(folder)]
-    env = environment(provider, folder)
-    return subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    return processes.run("-m", "clew.cli", "run", *args, "--in", str(folder), env=environment(provider, folder))
 
 
 def test_it_reads_answers_and_goes_on_in_another_process(tmp_path: Path) -> None:

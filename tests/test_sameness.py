@@ -10,15 +10,19 @@ import pytest
 import clew
 from clew import Budget, Engine, Request
 from clew.core.align import Match, Patch
-from clew.core.items import Digests, Frame, Item
+from clew.core.items import Digests, Edit, Frame, Item, Node
 from clew.core.view import View
 from clew.recognition.agents import same_agent
-from clew.recognition.client_edits import Change, contradicts, is_edit, is_mostly_kept
+from clew.recognition.call_ids import is_same_call
+from clew.recognition.client_edits import Change, contradicts, is_edit, is_mostly_kept, keeps_newest
 from clew.recognition.proof import Past, log_line, logged, taken
+from clew.recognition.reading import Entry, unfold
 from clew.recognition.sameness import alike, likeness, without_trailing
 from clew.recognition.shortening import is_shortened
-from clew.store.records import Origin
+from clew.recognition.side_requests import summary_at
+from clew.store.records import Origin, Place
 from clew.store.sql import SQLStore
+from clew.store.trace import Trace
 
 Body = dict[str, Any]
 
@@ -41,6 +45,12 @@ def test_an_id_alone_proves_nothing() -> None:
     assert alike(call("call_1", path="a"), call("other", path="a"))
     assert not alike(call("c", n=1), call("c", n=True))
     assert not alike(call("c", n=1), call("c", n=1.0))
+
+
+def test_an_id_behind_a_name_is_the_same_only_where_it_is_a_moment() -> None:
+    assert is_same_call(call("1760000000123_0"), call("read__1760000000123_0"))
+    assert not is_same_call(call("call_3"), call("read__call_3"))
+    assert not is_same_call(call("1760000000123_0"), call("read__1760000000456_0"))
 
 
 def test_words_of_another_speaker_are_other_words() -> None:
@@ -110,6 +120,7 @@ HEAD = "line 1 of the file, which says what is in it\nline 2, which says for who
         ("CORRECTED: the limit is 4711.", False),
         ("[1, 2]", False),
         ("line 1 [truncated] line 9", False),
+        (f"{HEAD} [cut off] line 2 [cut off] the file", False),  # it did not stand there
     ],
 )
 def test_a_client_that_saves_room_is_told_from_one_that_changes_words(now: str, shortened: bool) -> None:
@@ -129,6 +140,21 @@ def changed(old: list[Item], new: list[Item], equal: list[Match], gaps: list[Pat
     return Change(gaps, dict(enumerate(old)), new, equal, [], len(old))
 
 
+def test_a_summary_that_stands_behind_what_it_sums_up_is_only_words() -> None:
+    digests = Digests(b"key", "default")
+    items = [text("Begin."), text("I do.", "assistant"), text("Go on."), text("All of it was said before.")]
+    begin, does, go, told = digests.chain(items)
+    edit = Edit("Cut()", (begin.id, does.id), (told,))
+    trace = Trace("a branch", said=[Place(n.id, n.content) for n in (begin, does, go)], edits=[edit])
+    trace.made = {told.content: [(edit, 0)]}
+
+    def read(*nodes: Node) -> list[Entry]:
+        return unfold(trace, [n.content for n in nodes], [n.item for n in nodes])
+
+    assert [entry.id for entry in read(told, go)] == [begin.id, does.id, ""]
+    assert [entry.item for entry in read(begin, does, told)] == [begin.item, does.item, told.item]
+
+
 def test_a_greeting_in_common_is_no_evidence() -> None:
     hello, hi = text("hello"), text("Hi! How can I help you today?", "assistant")
     old = [hello, hi, text("My number is 123-45-6789.")]
@@ -144,6 +170,14 @@ def test_what_stays_after_the_first_change_is_at_least_twice_as_long_as_what_was
     assert is_mostly_kept(Change([Patch(2, 3, 2, 3)], {2: result(id, "x")}, new, same, [], 4)) is kept
 
 
+def test_one_long_file_that_both_have_read_is_one_thing_in_common() -> None:
+    id = "toolu_01A2b3C4d5E6f7G8h9"
+    new = [text("Begin."), call(id), result(id, "y" * 150), result("file", "a" * 9_000)]
+    same = [Match(0, 0), Match(1, 1), Match(3, 3)]
+    change = Change([Patch(2, 3, 2, 3)], {2: result(id, "x")}, new, same, [], 4)
+    assert not is_mostly_kept(change)
+
+
 def test_the_newest_message_that_grows_or_shrinks_once_answered_is_no_fork() -> None:
     begun = [text("Hello."), text(LONG, "assistant"), text("Begin."), text(LONG, "assistant")]
     old = [*begun, text("file.py:\n1\n2\n3\n\nPlease rename it to main.py.")]
@@ -151,8 +185,23 @@ def test_the_newest_message_that_grows_or_shrinks_once_answered_is_no_fork() -> 
     same, gaps = [Match(i, i) for i in range(4)], [Patch(4, 5, 4, 4)]
     assert is_edit(changed(old, new, same, gaps))
     assert not is_edit(changed(old[2:], new[2:], same[:2], [Patch(2, 3, 2, 2)]))  # all may have been told so at first
-    new[4] = text("Please delete all of it.")
-    assert contradicts(changed(old, new, same, gaps))
+    for other in ("Please delete all of it.", "main"):  # a word of it is not what was left of it
+        new[4] = text(other)
+        assert contradicts(changed(old, new, same, gaps))
+
+
+def test_who_takes_back_the_last_answer_is_another_conversation() -> None:
+    old = [text("Begin."), text(LONG, "assistant"), text("Go on."), text(LONG, "assistant"), text("And?")]
+    same = [Match(0, 0), Match(1, 1), Match(2, 2), Match(4, 3)]
+    assert keeps_newest(changed(old, old, [*same, Match(3, 3)], []))
+    assert not keeps_newest(changed(old, [*old[:3], old[4]], same, [Patch(3, 4, 3, 3)]))
+
+
+def test_a_summary_in_the_middle_of_a_conversation_begins_none() -> None:
+    told = text("This session is being continued from a previous conversation that ran out of context. It was about x.")
+    assert summary_at([told]) == 0
+    assert summary_at([told], before=2, is_answered=True) == 0
+    assert summary_at([told], before=40, is_answered=True) is None
 
 
 def test_a_tool_that_says_something_else_is_another_try() -> None:

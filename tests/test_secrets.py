@@ -18,7 +18,7 @@ from clew.secrets.kinds import NAMES, PLACES, RULES, SHAPES, VALUES
 from clew.secrets.masking import find, kinds_in, masked, masked_frame, masked_item
 from clew.secrets.matching import found_by
 from clew.secrets.names import named, small
-from clew.secrets.values import could_be_said_bare, is_base64
+from clew.secrets.values import is_bare_secret, is_base64
 from secrets_rows import HARMLESS, HEX, LOW, MIX, ROWS, SHAPED, UP, Row, cut, pem
 
 KEY = b"a store's secret"
@@ -173,11 +173,26 @@ def test_a_value_alone_on_its_line_is_masked_whole() -> None:
         assert kept(secret, masked(f"user: me\n{name}{secret}\nport: 1")) == []
 
 
+@pytest.mark.parametrize("text", ["pwd=Xy7kQ2p9", "pw: Xy7#kQ2p", "password=Xy7#kQ"])
+def test_a_text_that_is_nothing_but_a_short_password_is_masked(text: str) -> None:
+    assert [text[one.start : one.stop] for one in find(text)] == [re.split("[=:] ?", text)[1]]
+
+
 @pytest.mark.parametrize("before", ["DB_PASSWORD=", "mysql --password "])
 def test_where_no_code_can_stand_only_the_name_of_a_variable_is_no_password(before: str) -> None:
     for value, is_one in (("SESAME", True), ("open_sesame", True), ("opensesame", True), ("OTHER_NAME", False)):
         found = [(before + value)[secret.start : secret.stop] for secret in find(before + value)]
         assert found == ([value] if is_one else []), value
+
+
+def test_what_stands_behind_a_list_of_passwords_is_none_of_them() -> None:
+    text = '[{"password": "Xy7kQ2p9"}, "Moon4711Base"]'
+    assert [text[one.start : one.stop] for one in find(text)] == ["Xy7kQ2p9"]
+
+
+def test_a_word_in_small_letters_is_not_base64() -> None:
+    assert not is_base64("bzp0fns0")
+    assert is_base64("aHVudGVyMg==")
 
 
 def test_an_item_without_secrets_is_the_same_object() -> None:
@@ -267,6 +282,12 @@ def said(n: int) -> str:
 
 
 TEXTS = st.lists(FILLER | st.integers(0, len(SAID) - 1).map(said), max_size=6).map("".join)
+
+
+def test_what_a_mask_uncovers_is_masked_too() -> None:
+    first, second = "AKIA" + "Q3ERT7YU" * 2, "ghp_" + "a1B2" * 9
+    for key in (first, second):
+        assert key not in masked(f"{first}{second}")  # the first is a key once the second ends it
 
 
 @given(TEXTS)
@@ -381,16 +402,16 @@ def test_base64_is_that_of_a_text_or_long_and_random() -> None:
 
 
 def test_bare_digits_are_a_secret_only_where_any_value_is() -> None:
-    assert could_be_said_bare("1234", "any", plain=False)
-    assert not could_be_said_bare("123", "any", plain=False)
-    assert not could_be_said_bare("123456789", "mixed", plain=False)
+    assert is_bare_secret("1234", "any", plain=False)
+    assert not is_bare_secret("123", "any", plain=False)
+    assert not is_bare_secret("123456789", "mixed", plain=False)
 
 
 def test_a_bare_value_is_long_enough_for_what_it_is_made_of() -> None:
     """What is random is one even where it reads like code; words of letters alone have to be longest."""
 
     def is_one(value: str) -> bool:
-        return could_be_said_bare(value, "any", plain=False)
+        return is_bare_secret(value, "any", plain=False)
 
     assert is_one("ab1.cd2ef3gh4")
     assert [is_one(value) for value in ("p@s", "p@ss", "@@@@")] == [False, True, False]
@@ -448,3 +469,8 @@ def test_a_value_is_searched_again_under_the_name_of_a_header() -> None:
     plain, header = Item("text", "user", value, wire={"note": value}), Item("text", "user", "x", wire={"cookie": value})
     assert masked_item(plain, b"") is plain
     assert value not in str(masked_item(header, b"").wire)
+
+
+def test_what_stands_behind_tests_that_pass_is_no_password() -> None:
+    assert find("All of the tests pass Xy7kQ2p9vB") == []
+    assert [found.kind for found in find("--pass Xy7kQ2p9vB")] == ["password"]

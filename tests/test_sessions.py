@@ -15,7 +15,7 @@ from clew.core.items import Edit, Item, Node, new_id
 from clew.core.view import View
 from clew.engine.append import Addition
 from clew.errors import Ambiguous, BadRequest, NotFound, OverBudget
-from clew.sessions.totals import totals
+from clew.sessions.totals import everything_said, totals
 from clew.store.places import is_url
 from clew.store.protocol import Store
 from clew.store.records import Batch, Origin, Session
@@ -73,7 +73,7 @@ async def chain(engine: Engine, name: str = "run") -> list[Session]:
 
 @pytest.mark.few(1)
 async def test_a_chain_of_many_compactions_loses_nothing(run: Run) -> None:
-    count = cases(30)
+    count = cases(30, dear=True)
     await run.until(count)
     engine, store = run.engine, run.engine.store
     sessions = await chain(engine)
@@ -246,7 +246,7 @@ async def test_a_diff_says_what_left_and_what_stands_in(run: Run) -> None:
     assert shown.isdisjoint(n.id for n in diff.removed)
     assert sum(s.before for s in diff.stand_ins) - sum(s.after for s in diff.stand_ins) == diff.before - diff.after
     for stand_in in diff.stand_ins:
-        assert [n.id for n in await run.engine.recall("default", stand_in.id)] == [n.id for n in stand_in.said]
+        assert [n.id for n in await run.engine.recall("default", stand_in.id)] == [n.id for n in stand_in.originals]
     assert diff.price_before
     assert diff.price_after
     assert diff.price_before.fresh > diff.price_after.fresh
@@ -387,9 +387,9 @@ async def test_a_list_that_was_lost_is_made_again_from_the_log(store: SQLStore, 
 
 
 async def test_whoever_asks_sees_that_something_changed(store: SQLStore) -> None:
-    engine = Engine(store, Budget(window=4_000))
+    engine = Engine(store, Budget(window=6_000))
     seen, said = [await store.state("default")], list[dict[str, Any]]()
-    for n in range(12):
+    for n in range(10):
         said += [{"role": "user", "content": f"Step {n}. " + "Words to be folded. " * 100}]
         view = await engine.prepare(Request({"model": "gpt-4o", "messages": said}, session="a"))
         seen.append(await store.state("default"))
@@ -427,3 +427,26 @@ async def test_what_its_client_would_have_paid_is_told_where_it_compacts_by_itse
         assert names == ["with clew", "without"]
         assert found.cost_client == found.cost_everything
     await engine.close()
+
+
+@pytest.mark.parametrize("reports", [True, False])
+async def test_what_everything_would_have_come_to_is_what_a_window_with_room_for_it_sends(reports: bool) -> None:
+    """It is told by what was sent, and little of the log is read for it; beside a log of all of it, it is right."""
+    sizes = dict[int, list[int]]()
+    for window in (WINDOW, 400_000):
+        engine = Engine(SQLite(":memory:"), Budget(window))
+        messages: list[dict[str, Any]] = [{"role": "user", "content": "Read all pages."}]
+        for n in range(40):
+            messages += message(n)
+            view = await engine.prepare(Request({"model": "gpt-4o", "messages": messages}, session="run"))
+            if reports:
+                await engine.observe(view, {"input_tokens": await engine.expected(view), "output_tokens": 5})
+            if n == 28 and window == WINDOW:
+                await engine.undo("default", view.branch)
+        calls = await engine.store.calls("default", view.branch)
+        found = await everything_said(engine, "default", view.branch, calls)
+        sizes[window] = found.sizes
+        assert found.sizes == sorted(found.sizes)
+        await engine.close()
+    for told, sent in zip(*sizes.values(), strict=True):
+        assert told == pytest.approx(sent, rel=0.05)

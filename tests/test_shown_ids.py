@@ -29,9 +29,9 @@ FORMS = [
 
 def folded(text: str, system: str = "", **frame: Any) -> View:
     """A view in which a text is a user's, and stands in for the answer, too."""
-    said_by = {"role": "user", "content": text}, {"role": "assistant", "content": "and more"}
+    text_of = {"role": "user", "content": text}, {"role": "assistant", "content": "and more"}
     told = [{"role": "system", "content": system}] if system else []
-    view = view_of({"model": "gpt-4o", "messages": [*told, *said_by], **frame})
+    view = view_of({"model": "gpt-4o", "messages": [*told, *text_of], **frame})
     last = len(view.nodes) - 1
     return view.replace(last, last + 1, Item("summary", "user", text), by="a step")
 

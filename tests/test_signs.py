@@ -79,7 +79,7 @@ async def test_what_an_older_clew_indexed_is_noticed_mended_and_purged(store: SQ
             await store.purge("default", [branch.id], "test")
     index_as_before(place, next(iter(SAID)))
     [problem] = await store.check()
-    assert (problem.count, problem.remedy) == (1, "clew doctor --repair")
+    assert (problem.count, problem.remedy) == (1, "`clew doctor --repair`")
     assert await found(engine, "会议") == []
     await store.repair()
     assert await store.check() == []

@@ -135,7 +135,7 @@ def test_a_log_is_sized_deterministic_and_says_how_to_get_the_rest() -> None:
 
 async def test_a_fold_appends_blocks_and_leaves_the_older_ones_as_they_are() -> None:
     store = SQLite(":memory:")
-    engine = Engine(store, Budget(window=12_000, reserve=500), Settings(step=PRESETS["summarizing"]()))
+    engine = Engine(store, Budget(window=9_000, reserve=500), Settings(step=PRESETS["summarizing"]()))
     messages = long_work(90)
     ends = [i + 1 for i, m in enumerate(messages) if m["role"] == "user" or m["role"] == "tool"]
     logs: list[list[str]] = []

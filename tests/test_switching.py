@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 import clew
 from amounts import cases
 from clew import Budget, Engine, Request, SQLite, wire
+from clew.core.limits import MEMORY
 from clew.core.view import View
-from clew.engine.settings import MEMORY, Settings
+from clew.engine.settings import Settings
 from clew.testing import conversation
 from clew.wire import check
 from clew.wire.convert import convert
@@ -48,7 +49,7 @@ def stand_ins(view: View) -> set[str]:
     return {n.id for n in view.nodes if n.id in made}
 
 
-@settings(max_examples=cases(8), suppress_health_check=list(HealthCheck))
+@settings(max_examples=cases(8, dear=True), suppress_health_check=list(HealthCheck))
 @given(
     seed=st.integers(0, 2**32),
     route=st.lists(st.sampled_from(FORMATS), min_size=4, max_size=4).filter(

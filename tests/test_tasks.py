@@ -9,7 +9,7 @@ import pytest
 from clew.agent.tasks import DIVIDER, Output, Summaries, aggregate, aggregate_summarized, effective
 from clew.catalog.usage import Spent
 from clew.errors import ModelError
-from clew.events import Condensed, Event, LeftWhole, told
+from clew.events import Condensed, Event, LeftWhole, event_data
 from clew.steps.chapters.allowance import Allowance
 from clew.steps.chapters.model import Prompt, Reply
 from clew.testing import ScriptedModel
@@ -45,7 +45,7 @@ async def test_an_output_gets_its_summary_once() -> None:
     assert isinstance(event, Condensed)
     assert (event.model, event.tokens_after < event.tokens_before, event.spent > 0) == ("gpt-4o", True, True)
     assert event.cost
-    assert SHORT not in str(told(event))
+    assert SHORT not in str(event_data(event))
 
 
 async def test_nobody_is_asked_under_full() -> None:
@@ -138,7 +138,7 @@ async def test_a_slow_model_is_not_waited_for() -> None:
     heard: list[Event] = []
     summaries = Summaries(ScriptedModel([SHORT], seconds=60), seconds=0.01, listeners=[heard.append])
     assert await summaries.context([Output(LONG)], "summarized") == LONG
-    assert [told(event)["fault"] for event in heard] == ["timeout"]
+    assert [event_data(event)["fault"] for event in heard] == ["timeout"]
 
 
 async def test_what_cannot_be_summarised_is_tried_once_and_what_was_busy_again() -> None:
@@ -161,7 +161,7 @@ async def test_a_model_that_fails_again_and_again_is_let_alone() -> None:
     for n in range(5):
         await summaries.summarize(Output(f"{n} {LONG}"))
     assert len(model.prompts) == 2
-    assert [told(event)["fault"] for event in heard] == ["network"] * 2 + ["breaker open"] * 3
+    assert [event_data(event)["fault"] for event in heard] == ["network"] * 2 + ["breaker open"] * 3
 
 
 async def test_all_of_an_output_is_read_in_parts_that_fit_the_window() -> None:
@@ -179,7 +179,7 @@ async def test_an_output_that_would_take_too_many_calls_is_read_whole() -> None:
     model = ScriptedModel([], window=1_000)
     output = Output("\n".join(f"{n:05d} {'word ' * 12}" for n in range(2_000)))
     assert await Summaries(model, listeners=[heard.append]).context([output], "summarized") == output.raw
-    assert [told(event)["fault"] for event in heard] == ["budget of the compaction"]
+    assert [event_data(event)["fault"] for event in heard] == ["budget of the compaction"]
 
 
 async def test_a_key_that_is_not_taken_is_not_tried_again() -> None:

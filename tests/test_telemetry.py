@@ -59,7 +59,7 @@ def test_an_event_is_a_line(event: Event, line: str, caplog: pytest.LogCaptureFi
         events.log(event)
     [record] = caplog.records
     assert record.getMessage() == line
-    assert record.__dict__["clew"] == events.told(event)
+    assert record.__dict__["clew"] == events.event_data(event)
 
 
 def test_a_name_cannot_forge_a_second_line(caplog: pytest.LogCaptureFixture) -> None:
@@ -89,7 +89,7 @@ def test_an_event_is_one_json_object_a_line(written: io.StringIO) -> None:
         events.log(event)
     lines = [json.loads(line) for line in written.getvalue().splitlines()]
     times = [line.pop("time") for line in lines]
-    as_json = [json.loads(json.dumps(events.told(event))) for event, _ in LINES]
+    as_json = [json.loads(json.dumps(events.event_data(event))) for event, _ in LINES]
     assert lines == [{"level": "info", "logger": "clew"} | data for data in as_json]
     assert all(time.endswith("+00:00") for time in times)
 

@@ -73,7 +73,7 @@ def loop(turns: int, frame: int, size: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("window", "frame", "room", "goal", "start"),
     [
-        (31_000, 8_000, 15_250, 15_625, 18_675),
+        (31_000, 8_000, 15_250, 17_150, 20_200),
         (64_000, 32_000, 23_808, 36_761, 51_046),
         (200_000, 32_000, 159_808, 63_961, 143_865),
         (1_000_000, 32_000, 959_808, 223_961, 703_865),
@@ -89,11 +89,26 @@ def test_high_and_low_are_shares_of_the_room(window: int, frame: int, room: int,
 
 
 def test_where_nothing_is_paid_for_a_token_more_stays_in_view() -> None:
-    assert [Budget(64_000, paid=paid).lower for paid in (True, False)] == [0.2, 0.5]
-    assert Budget(31_000).lower == 0.5
+    assert [Budget(64_000, paid=paid).lower for paid in (True, False)] == [0.2, 0.6]
+    assert Budget(31_000).lower == 0.6
+    assert Budget(31_000, high=0.4).lower == pytest.approx(0.3)  # who compacts sooner stops sooner, too
     assert (Budget(64_000, high=0.1).lower, Budget(64_000, low=0.3).lower) == (0.1, 0.3)
     at = Target.of(Budget(33_000)).at(1.1)  # what is small is so as its provider counts
     assert (at.budget.upper, at.budget.lower) == (0.8, 0.2)
+
+
+def test_a_low_that_somebody_set_is_never_above_a_hosts_threshold() -> None:
+    for budget in (Budget(100_000, low=0.75), Budget(200_000, high=0.9, low=0.75), Budget(16_000, high=0.9, low=0.85)):
+        found = of_window(True)
+        assert found is not None
+        target = found.apply(Target.of(budget))
+        assert target.goal.tokens <= target.threshold
+
+
+def test_who_compacts_a_small_window_sooner_stops_as_much_sooner() -> None:
+    target = Target.of(Budget(16_000, start=6_000))
+    assert target.goal.tokens == pytest.approx(0.75 * target.threshold, abs=2)
+    assert target.threshold - target.goal.tokens >= target.least
 
 
 def test_an_absolute_threshold_comes_first_where_it_is_lower() -> None:
@@ -164,7 +179,7 @@ def test_a_share_of_the_window_becomes_one_of_the_room(given: Any, window: int, 
     assert isinstance(found, OfWindow)
     target = found.apply(with_(Target.of(Budget(window=window)), frame=frame))
     assert target.budget.high == pytest.approx(high, abs=0.001)
-    assert target.budget.low == pytest.approx(high * (5 if window < 32_000 else 2) / 7, abs=0.001)
+    assert target.budget.low == pytest.approx(high * (3 / 4 if window < 32_000 else 2 / 7), abs=0.001)
 
 
 def test_a_model_may_have_a_start_of_its_own(tmp_path: Path) -> None:
@@ -233,6 +248,7 @@ async def test_a_newest_exchange_that_does_not_fit_becomes_previews(store: SQLit
     assert budget.room / 3 < sum(map(COUNTER.text, results)) < budget.room
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("preset", ["default", "clearing", "summarizing", "sliding"])
 @pytest.mark.parametrize("room", [290, 700, 1_500, 4_000])
 async def test_only_a_frame_that_leaves_no_room_is_refused(store: SQLite, preset: str, room: int) -> None:

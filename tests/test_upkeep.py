@@ -5,8 +5,6 @@ import re
 import shutil
 import sqlite3
 import stat
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ from clew.store.sqlite.opening import APPLICATION, migrations
 from clew.store.upkeep.backup import restore
 from clew.testing import PICTURE, conversation
 from made_once import copied
+from processes import Begun
 from shell import invoke
 
 WRITER = """
@@ -183,7 +182,7 @@ async def test_a_damaged_page_is_found(tmp_path: Path) -> None:
     store = SQLite(path)
     found = await store.check()
     assert found[0].what.startswith("damage in the table ")
-    assert found[0].remedy.startswith("restore a backup: clew restore FILE")
+    assert found[0].remedy.startswith("restore a backup: `clew backup --restore FILE`")
     await store.close()
 
 
@@ -192,8 +191,7 @@ async def test_a_damaged_page_is_found(tmp_path: Path) -> None:
 
 async def test_a_backup_made_while_another_process_writes_is_whole_and_private(tmp_path: Path) -> None:
     path = tmp_path / "clew.db"
-    with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True) as writer:
-        assert writer.stdout is not None
+    with Begun("-c", WRITER, str(path)) as writer:
         for _ in range(8):
             writer.stdout.readline()
         store = SQLite(path)
@@ -201,7 +199,7 @@ async def test_a_backup_made_while_another_process_writes_is_whole_and_private(t
         for n in range(3):
             size = await store.backup(tmp_path / f"copy{n}.db", progress=lambda *at: reports.append(at))
             assert size == (tmp_path / f"copy{n}.db").stat().st_size
-        assert writer.poll() is None, "it wrote all the time"
+        assert writer.is_running(), "it wrote all the time"
         last = len(await store.branches("default"))
         while int(writer.stdout.readline()) < last:
             pass  # and goes on: nobody was locked out
@@ -344,7 +342,7 @@ def test_the_doctor_names_the_remedy_and_can_be_the_remedy(home: Path) -> None:
     change(home / "clew.db", "delete from body_text_data where id > 10")
     done = run(home, "doctor")
     assert done.exit_code == 1
-    assert done.stdout.splitlines()[-2:] == ["✗ damage in the search index: 1", "  → clew doctor --repair"]
+    assert done.stdout.splitlines()[-2:] == ["✗ damage in the search index: 1", "  → `clew doctor --repair`"]
     assert run(home, "doctor", "--repair").exit_code == 0
     assert run(home, "doctor").exit_code == 0
 
@@ -355,7 +353,7 @@ def test_backup_and_restore_as_commands(home: Path) -> None:
     assert run(home, "backup", home / "copy.db").exit_code == 1
     assert run(home, "purge", "--all", "--yes").exit_code == 0
     assert "is empty" in run(home, "show").stderr
-    done = run(home, "restore", home / "copy.db")
+    done = run(home, "backup", "--restore", home / "copy.db")
     assert re.fullmatch(
         rf"{home}/clew.db: restored from {home}/copy.db\nthe previous log is now {home}/clew.db.[-\d]+\n", done.stdout
     )
@@ -373,7 +371,7 @@ def test_copies_and_purges_tell_programs(home: Path) -> None:
     assert json.loads(asked.stdout.splitlines()[-1]) == tried  # after what the runner typed
     done = json.loads(run(home, "purge", "s0", "--yes", "--json").stdout)
     assert (done["deleted"], done["wiped"], done["bytes"]) == (True, True, tried["bytes"])
-    back = json.loads(run(home, "restore", copy, "--json").stdout)
+    back = json.loads(run(home, "backup", "--restore", copy, "--json").stdout)
     assert (back["store"], back["source"]) == (str(home / "clew.db"), str(copy))
     assert Path(back["previous"]).exists()
 
@@ -420,6 +418,6 @@ def test_a_purge_must_be_told_one_thing(home: Path, args: list[str]) -> None:
     )
 
 
-@pytest.mark.parametrize("command", ["doctor", "backup", "restore", "purge"])
+@pytest.mark.parametrize("command", ["doctor", "backup", "purge"])
 def test_help_teaches_by_example(home: Path, command: str) -> None:
     assert f"Example: clew {command} " in run(home, command, "--help").stdout

@@ -11,7 +11,7 @@ from openai.types import CompletionUsage
 from clew.catalog.usage import Spent, spent
 from clew.errors import BadRequest
 from clew.gateway.http import GatewayReply
-from clew.gateway.usage import whole
+from clew.gateway.usage import scaled_reply
 
 REPORTS: list[tuple[Any, Spent]] = [
     ({"prompt_tokens": 100, "completion_tokens": 7}, Spent(100, 7)),
@@ -92,8 +92,8 @@ async def reported(said: dict[str, Any], format: str, times: float, streamed: bo
         yield b"data: " + data[:9]
         yield data[9:] + b"\n\n"
 
-    reply = whole(GatewayReply(200, [], chunks() if streamed else data), format, times)
-    told = reply.said if isinstance(reply.said, bytes) else b"".join([chunk async for chunk in reply.said])
+    reply = scaled_reply(GatewayReply(200, [], chunks() if streamed else data), format, times)
+    told = reply.body if isinstance(reply.body, bytes) else b"".join([chunk async for chunk in reply.body])
     found: dict[str, Any] = json.loads(told.removeprefix(b"data: "))
     return found
 

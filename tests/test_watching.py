@@ -3,8 +3,6 @@
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -13,6 +11,7 @@ from threading import Event
 
 import pytest
 
+import processes
 from clew import Engine, Request, SQLite
 from clew.errors import StoreError
 from clew.store import restore
@@ -42,7 +41,18 @@ async def said(store: SQLite, name: str) -> str:
 
 
 def run(script: str, *args: object) -> None:
-    subprocess.run([sys.executable, "-c", script, *map(str, args)], check=True)
+    processes.run("-c", script, *map(str, args), check=True)
+
+
+async def killed(path: Path, turns: int) -> None:
+    """Leave the files of a store as a process does that is killed while it works with it."""
+    store = SQLite(path)
+    for n in range(turns):
+        await Engine(store).prepare(Request(conversation(n, 3), session=f"s{n}"))
+    left = {end: Path(f"{path}{end}").read_bytes() for end in ("", "-wal", "-shm", "-mark")}
+    await store.close()
+    for end, data in left.items():
+        Path(f"{path}{end}").write_bytes(data)
 
 
 def replace(path: Path) -> None:
@@ -141,9 +151,9 @@ MISSING = "turns that were acknowledged and are not in the file"
 
 async def test_a_missing_log_is_noticed_even_after_others_wrote_on(tmp_path: Path) -> None:
     path = tmp_path / "clew.db"
-    run(KILLED, path, 3)
+    await killed(path, 3)
     assert await problems(path) == []
-    run(KILLED, path, 4)
+    await killed(path, 4)
     unlog(path)
     store = SQLite(path)
     await said(store, "later")
@@ -153,9 +163,9 @@ async def test_a_missing_log_is_noticed_even_after_others_wrote_on(tmp_path: Pat
     assert await problems(path) == []
 
 
-def test_many_threads_look_while_the_log_is_brought_home(tmp_path: Path) -> None:
+async def test_many_threads_look_while_the_log_is_brought_home(tmp_path: Path) -> None:
     path = tmp_path / "log.db"
-    run(KILLED, path, 1)
+    await killed(path, 1)
     db = sqlite3.connect(path, isolation_level=None)
     [secret], [turns] = db.execute("select value from meta where key in ('secret', 'turns') order by key").fetchall()
     watch = Watch(path, secret, turns, logged=True)
@@ -177,20 +187,20 @@ def test_many_threads_look_while_the_log_is_brought_home(tmp_path: Path) -> None
 
 async def test_there_is_no_false_alarm(tmp_path: Path) -> None:
     path, copy = tmp_path / "clew.db", tmp_path / "copy.db"
-    run(KILLED, path, 3)
+    await killed(path, 3)
     store = SQLite(path)
     await store.backup(copy)
     await said(store, "later")
     await store.close()
     assert await problems(path) == []
-    run(KILLED, path, 5)
+    await killed(path, 5)
     restore(copy, path)  # over what was killed
     assert await problems(path) == []
-    run(KILLED, path, 5)
+    await killed(path, 5)
     path.unlink()
     restore(copy, path)  # where only the log of what was there is left
     assert await problems(path) == []
-    run(KILLED, path, 5)
+    await killed(path, 5)
     for end in ("", "-wal", "-shm", "-mark"):
         shutil.copy(f"{path}{end}", tmp_path / f"moved.db{end}")
     assert await problems(tmp_path / "moved.db") == []
@@ -198,3 +208,22 @@ async def test_there_is_no_false_alarm(tmp_path: Path) -> None:
         Path(f"{path}{end}").unlink()
     await SQLite(path).close()  # another one, beside the mark of the first
     assert await problems(path) == []
+
+
+async def test_an_older_copy_over_the_file_is_noticed_although_the_log_has_the_newest_turn(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    await killed(path, 1)
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        [secret], [turns] = db.execute(
+            "select value from meta where key in ('secret', 'turns') order by key"
+        ).fetchall()
+        db.execute("pragma wal_checkpoint")
+        old = path.read_bytes()
+        db.execute("update meta set value = ? where key = 'turns'", (turns + 1,))
+        db.execute("pragma wal_checkpoint")
+        watch = Watch(path, secret, turns + 1, logged=True)
+        db.execute("update meta set value = ? where key = 'turns'", (turns + 2,))
+        watch.commit(turns + 2)
+        path.write_bytes(old)
+        with pytest.raises(StoreError, match="truncated or overwritten"):
+            watch.look()

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from clew import Engine, Request, SQLite
-from clew.adapters.weaving import plain, told_in, unquoted, woven
+from clew.adapters.weaving import messages_in, plain, unquoted, woven
 
 Message = dict[str, Any]
 
@@ -73,9 +73,9 @@ async def test_what_was_told_is_in_the_log_as_it_was_said() -> None:
     engine = Engine(SQLite(":memory:"))
     messages = [{"role": "system", "content": "You help."}, user("a"), *work("1"), said("b"), user("c")]
     await engine.prepare(Request({"model": "gpt-4o", "messages": messages}, session="talk"))
-    assert await told_in(engine, "default", "talk") == messages[1:]
-    assert await told_in(engine, "default", "another") == []
-    assert await told_in(engine, "default", None) == []
+    assert await messages_in(engine, "default", "talk") == messages[1:]
+    assert await messages_in(engine, "default", "another") == []
+    assert await messages_in(engine, "default", None) == []
 
 
 def test_calls_may_be_objects_of_an_sdk() -> None:

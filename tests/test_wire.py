@@ -63,7 +63,7 @@ JSON = st.recursive(
         )
     ),
 )
-@settings(max_examples=cases(40))
+@settings(max_examples=cases(40, dear=True))
 def test_anything_that_can_be_read_comes_back_equal(format: str, messages: list[dict[str, Any]]) -> None:
     body = {"messages": messages, "extra": 1}
     frame, items = wire.decode(body, format)

@@ -1,18 +1,22 @@
-"""A wrapped client of Google's SDK: while there is room nobody notices, and then it fits."""
+"""A wrapped client of Google's SDK: while there is room nobody notices, and then it fits.
+
+The SDK is imported where it is used: every process of the tests imports this file, and one of them needs it.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from google import genai
-from google.genai import errors, types
 from pydantic import BaseModel
 
 import clew
 from clew.errors import BadRequest, OverBudget
 from clew.testing import Answer, Call, StrictProvider
 from clients import WINDOW, engine
+
+if TYPE_CHECKING:
+    from google.genai import types
 
 MODEL = "gemini-2.5-flash"
 LONG = "all is well with the parser. " * 60
@@ -23,12 +27,17 @@ class Verdict(BaseModel):
 
 
 def plain_of(provider: StrictProvider) -> Any:
+    from google import genai
+    from google.genai import types
+
     quick = {"verify": False}  # reading certificates is what takes time, and none is used
     options = types.HttpOptions(base_url=provider.url, client_args=quick, async_client_args=quick)
     return genai.Client(api_key="none", http_options=options)
 
 
-def text(role: str, said: str) -> types.Content:
+def text(role: str, said: str) -> "types.Content":
+    from google.genai import types
+
     return types.Content(role=role, parts=[types.Part(text=said)])
 
 
@@ -154,6 +163,8 @@ def test_the_model_recalls_and_the_caller_does_not_see_it(tmp_path: Path, way: C
 
 
 def test_a_function_of_the_callers_is_run_by_the_sdk(tmp_path: Path) -> None:
+    from google.genai import types
+
     def read(path: str) -> str:
         """Read a file."""
         return "\n".join(f"{path} line {n}: row {n * 13}" for n in range(2_000))
@@ -171,6 +182,8 @@ def test_a_function_of_the_callers_is_run_by_the_sdk(tmp_path: Path) -> None:
 
 
 def test_what_cannot_fit_is_an_error_of_the_sdk_too(tmp_path: Path) -> None:
+    from google.genai import errors
+
     with StrictProvider() as provider:
         client = clew.wrap(plain_of(provider), engine(tmp_path / "clew.db"))
         with pytest.raises(OverBudget) as caught:

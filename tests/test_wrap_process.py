@@ -2,9 +2,11 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
+import pytest
+
+import processes
 from clew.testing import Answer, StrictProvider
 
 OPENING = """
@@ -40,8 +42,7 @@ next(iter(stream))
 
 
 def done(provider: StrictProvider, place: Path, script: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-c", OPENING + script, f"{provider.url}/v1", str(place)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return processes.run("-c", OPENING + script, f"{provider.url}/v1", str(place), imports=("openai",))
 
 
 def test_a_fork_has_a_loop_of_its_own_and_opens_its_own_store(tmp_path: Path) -> None:
@@ -52,11 +53,12 @@ def test_a_fork_has_a_loop_of_its_own_and_opens_its_own_store(tmp_path: Path) ->
     assert "open it again in this process" in forked.stderr
 
 
-def test_a_process_may_end_in_the_middle_of_a_stream(tmp_path: Path) -> None:
-    for packet in (150, 5_000):  # in the middle of an event, and between two
-        with StrictProvider([Answer("A long answer. " * 500, packet=packet)]) as provider:
-            left = done(provider, tmp_path / "clew.db", LEAVING)
-        assert (left.returncode, left.stderr) == (0, "")
+@pytest.mark.few(1)
+@pytest.mark.parametrize("packet", [150, 5_000], ids=["in the middle of an event", "between two"])
+def test_a_process_may_end_in_the_middle_of_a_stream(tmp_path: Path, packet: int) -> None:
+    with StrictProvider([Answer("A long answer. " * 500, packet=packet)]) as provider:
+        left = done(provider, tmp_path / "clew.db", LEAVING)
+    assert (left.returncode, left.stderr) == (0, "")
 
 
 SETTINGS = """
@@ -80,13 +82,6 @@ except BadConfig as error:
 def test_settings_are_read_by_who_asks_for_them_and_by_nobody_else(tmp_path: Path) -> None:
     (tmp_path / "clew.toml").write_text('secrets = "redact"\n')
     own = {"HOME": str(tmp_path / "home"), "XDG_DATA_HOME": str(tmp_path / "data"), "CLEW_LOG": "json"}
-    asked = subprocess.run(
-        [sys.executable, "-c", SETTINGS],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        env=os.environ | own,
-    )
+    asked = processes.run("-c", SETTINGS, cwd=tmp_path, env=os.environ | own, imports=("openai",))
     assert asked.stdout == "keys []\nredact\n1\n not TOML\n", asked.stderr
     assert (tmp_path / "data" / "clew" / "clew.db").exists()

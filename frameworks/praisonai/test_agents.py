@@ -175,7 +175,7 @@ def test_new_session_in_the_method_llm(tmp_path: Path) -> None:
 
 def test_new_objects_on_the_same_store_go_on_where_the_old_ones_stood(tmp_path: Path) -> None:
     def worker(provider: StrictProvider) -> tuple[Agent, Engine]:
-        engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=WINDOW))
+        engine = Engine(SQLite(tmp_path / "clew.db"), Budget(window=WINDOW, high=0.7, low=0.5))
         return agent(ClewBackend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1"), read), engine
 
     with StrictProvider(working(4, two_files), window=WINDOW) as provider:

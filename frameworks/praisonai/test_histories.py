@@ -113,13 +113,13 @@ def test_agents_without_names_that_share_a_backend_are_kept_apart(
     with StrictProvider(reading, window=WINDOW) as provider:
         backend = ClewBackend("gpt-4o-mini", engine, session="work", base_url=f"{provider.url}/v1")
         workers = [Agent(model=backend, tools=[read], output="silent", context=False, **given) for _ in range(2)]
-        for n in range(6):
+        for n in range(8):
             for colour, worker in zip(("red", "green"), workers, strict=True):
                 worker.chat(f"{colour}_{n}")
     for own, other in (("red", "green"), ("green", "red")):
         bodies = [texts(h.body) for h in provider.heard if f"{own}_" in texts(h.body)]
         assert not any(f"{other}_" in said for said in bodies)
-        assert f"{own}_4.py line 0" in bodies[-1]  # what it read a turn ago
+        assert f"{own}_6.py line 0" in bodies[-1]  # what it read a turn ago
     chain = run(Sessions(engine).lineage("work"))
     assert len(chain) > 1
     assert len({s.branch for s in run(Sessions(engine).all())} - {chain[0].branch}) == 1

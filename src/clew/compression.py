@@ -24,7 +24,7 @@ from clew.steps.chapters.model import Model
 from clew.steps.chapters.with_chapters import WithChapters
 from clew.steps.expand import ALL, MOST_TOKENS, question, recalled
 from clew.steps.protocol import Step
-from clew.text.excerpts import SIZE, excerpt, whole
+from clew.text.excerpts import SIZE, excerpt, full_text
 from clew.text.search import Found, Index, texts
 from clew.tokens import counter_for
 from clew.tokens.meter import Meter
@@ -51,7 +51,7 @@ class Compressed:
     tokens_after: int
     edits: tuple[Edit, ...]
     exact: bool  # whether the counts are the model's own, or an estimate
-    _said: Mapping[str, Node] = field(repr=False)
+    _originals: Mapping[str, Node] = field(repr=False)
     _handles: Mapping[str, tuple[str, ...]] = field(repr=False)
 
     @property
@@ -64,20 +64,20 @@ class Compressed:
 
     def excerpt(self, id: str, lines: str = "", pattern: str = "", size: int = SIZE) -> str:
         """Some of what an id stands for, in about `size` characters: lines such as 10-40, or those around a match."""
-        return excerpt(whole(self.recall_nodes(id)), id, lines, pattern, size)
+        return excerpt(full_text(self.recall_nodes(id)), id, lines, pattern, size)
 
     def recall_nodes(self, id: str) -> list[Node]:
         """The original nodes behind an id."""
-        found = [key for key in (*self._said, *self._handles) if key.startswith(id)] if id else []
+        found = [key for key in (*self._originals, *self._handles) if key.startswith(id)] if id else []
         if not found:
             raise NotFound(f"no item has the id {id!r}; ids follow the word recall in the messages")
         if len(set(found)) > 1:
             raise Ambiguous(f"{id} matches {len(set(found))} ids; give more of it")
-        return [self._said[s] for s in self._handles.get(found[0], (found[0],))]
+        return [self._originals[s] for s in self._handles.get(found[0], (found[0],))]
 
     def search(self, text: str, limit: int = 20) -> list[tuple[str, str]]:
         """(id, text) of what was said that a question is about, best first."""
-        return [(f.id[:SHORT], self._said[f.id].item.text) for f in self.find(text, limit)]
+        return [(f.id[:SHORT], self._originals[f.id].item.text) for f in self.find(text, limit)]
 
     def find(self, text: str, limit: int = 20) -> list[Found]:
         """What was said that a question is about, best first, with the lines that say so."""
@@ -90,14 +90,14 @@ class Compressed:
     def places(self) -> dict[str, tuple[int, int]]:
         """For each id that stands in the messages, the first and the last item of the history that it is for."""
         named = set(SHORT_ID.findall(json.dumps(self.messages, default=str)))
-        order = {id: n for n, id in enumerate(self._said)}
-        whole = {id: (id,) for id in self._said} | dict(self._handles)
+        order = {id: n for n, id in enumerate(self._originals)}
+        whole = {id: (id,) for id in self._originals} | dict(self._handles)
         found = {id[:SHORT]: [order[one] for one in ids] for id, ids in whole.items() if id[:SHORT] in named}
         return {id: (min(at), max(at)) for id, at in sorted(found.items(), key=lambda one: (one[1], one[0])) if at}
 
     @cached_property
     def _index(self) -> Index:
-        return Index(texts(self._said.values()))
+        return Index(texts(self._originals.values()))
 
 
 def compress(
@@ -119,6 +119,11 @@ def compress(
     The summary takes what is left of that, or `summary_target_tokens` at most. An `auxiliary_model` writes it, by the
     user's `instructions`, and code checks it; code writes it where there is none. A `preset` is one of
     `clew.steps.PRESETS`.
+
+    >>> messages = [{"role": "user", "content": "Count the words of this. " * 400}] * 20
+    >>> result = clew.compress(messages, window=8_000)
+    >>> result.tokens_after < 8_000 < result.tokens_before
+    True
     """
     return run(
         acompress(
@@ -151,7 +156,12 @@ async def acompress(
     instructions: str | None = None,
     preset: str = "default",
 ) -> Compressed:
-    """`compress` for async code."""
+    """`compress` for async code.
+
+    >>> result = clew.run(clew.acompress([{"role": "user", "content": "Hello"}], window=8_000))
+    >>> result.messages
+    [{'role': 'user', 'content': 'Hello'}]
+    """
     if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Sequence):
         raise BadRequest(f"messages: expected a list of messages, got {type(messages).__name__}")
     form = format or detect_list(messages)

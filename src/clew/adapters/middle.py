@@ -68,7 +68,7 @@ class Middle:
         count = target.meter.counter.text
         room = most = max(1, self.size - count(heading))
         for _ in range(TRIES):
-            step = Summarize(room, chapters=[cut_to(one, room, count) for one in chapters], whole=True)
+            step = Summarize(room, chapters=[cut_to(one, room, count) for one in chapters], merges=True)
             edits = (await step(held, self._aimed(held, target, room))).edits[len(held.edits) :]
             over = sum(count(node.item.text) for edit in _direct(edits) for node in edit.new) - most
             if over <= 0 or room <= over:

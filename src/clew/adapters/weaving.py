@@ -35,7 +35,7 @@ def is_same(told: ChatMessage, kept: ChatMessage) -> bool:
     return told.get("role") == kept.get("role") and content == kept.get("content")
 
 
-async def told_in(engine: Engine, scope: Scope, session: str | None) -> list[ChatMessage]:
+async def messages_in(engine: Engine, scope: Scope, session: str | None) -> list[ChatMessage]:
     """All that was said in a session of OpenAI's format so far, as it was said."""
     branch = await engine.named(scope, session) if session else None
     if branch is None:

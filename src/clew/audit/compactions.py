@@ -134,7 +134,7 @@ class SessionAudit:
             model=self.transcript.model,
             at=why.at,
             trigger=why.trigger,
-            tokens_before=why.tokens_before or self._said_before(n),
+            tokens_before=why.tokens_before or self._earlier_text(n),
             tokens_after=None if why.summary is None else self.counter.text(why.summary) + stayed,
             readable=readable,
             kinds=counts,
@@ -187,7 +187,7 @@ class SessionAudit:
             stayed.append(m)
         return stayed
 
-    def _said_before(self, n: int) -> int:
+    def _earlier_text(self, n: int) -> int:
         texts = (i.text for m in range(max(0, self._start(n)), self.cuts[n][0]) for i in self.items[m])
         earlier = (self.cuts[n - 1][1].summary or "") if n else ""
         return sum(map(self.counter.text, (earlier, *texts)))

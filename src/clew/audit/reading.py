@@ -79,7 +79,7 @@ def read_files(
     """What is in each of these files, in any order; more bytes than `alone` are read by several processes."""
     waiting = list(files)
     if processes < 2 or len(files) < 2 or sum(file.bytes for file in files) < alone:
-        yield from (_told(audit_file(file, content), progress) for file in waiting)
+        yield from (_with_progress(audit_file(file, content), progress) for file in waiting)
         return
     while waiting:
         done = {one.file: one for one in _together(waiting, processes, content, progress)}
@@ -88,7 +88,9 @@ def read_files(
         if waiting and processes == 1:
             # It was the first of them, alone, that its process did not live through; the others have not been tried.
             first = waiting.pop(0)
-            yield _told(FileAudit(str(first.path), first.bytes, fault="its process ended: out of memory?"), progress)
+            yield _with_progress(
+                FileAudit(str(first.path), first.bytes, fault="its process ended: out of memory?"), progress
+            )
         processes = 1
 
 
@@ -101,12 +103,12 @@ def _together(
     try:
         for future in as_completed([pool.submit(audit_file, file, content) for file in files]):
             with suppress(BrokenExecutor):
-                yield _told(future.result(), progress)
+                yield _with_progress(future.result(), progress)
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _told(one: FileAudit, progress: FileProgress | None) -> FileAudit:
+def _with_progress(one: FileAudit, progress: FileProgress | None) -> FileAudit:
     if progress is not None:
         progress(one.bytes)
     return one

@@ -105,7 +105,7 @@ class Retelling:
         found = [*WORD.finditer(self._text)]
         self._spans = [word.span() for word in found]
         words = [word[0].lower() for word in found]
-        self._whole = f" {' '.join(words)} "
+        self._padded = f" {' '.join(words)} "
         self._places: dict[str, list[int]] = defaultdict(list)
         for place, word in enumerate(words):
             self._places[word[:STEM]].append(place)
@@ -113,7 +113,7 @@ class Retelling:
     def tells(self, said: str) -> bool:
         """Whether it says that, in these or other words."""
         said = in_one_writing(said)
-        if f" {' '.join(_words(said))} " in self._whole:
+        if f" {' '.join(_words(said))} " in self._padded:
             return True
         exact = particulars(said)
         return all(one.search(self._text) for one in exact) and any(

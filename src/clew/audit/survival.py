@@ -42,7 +42,7 @@ class Part:
     def in_view(self, text: "ShownText") -> dict[FactKind, set[str]]:
         """Those that a text holds."""
         found = {kind: {fact for fact in self.facts[kind] if text.holds(kind, fact)} for kind in FACT_KINDS[1:]}
-        numbers = {fact for fact in found["numbers"] if text.has_said(fact, self._beside[fact])}
+        numbers = {fact for fact in found["numbers"] if text.has_stated(fact, self._beside[fact])}
         return {"paths": self.files.named_in(text.paths), **found, "numbers": numbers}
 
 
@@ -56,13 +56,13 @@ class ShownText:
         """Whether it holds a fact."""
         match kind:
             case "commands":
-                return _stands_in(_flat(fact), self._commands, PART_OF_COMMAND)
+                return _is_in(_flat(fact), self._commands, PART_OF_COMMAND)
             case "numbers":
                 return fact in self._numbers
             case "decisions" | "rules":
                 return self._sentences.tells(fact)
             case _:
-                if fact in self._words or (not fact.isidentifier() and _stands_in(fact, self.text, PART_OF_NAME)):
+                if fact in self._words or (not fact.isidentifier() and _is_in(fact, self.text, PART_OF_NAME)):
                     return True
                 return bool(LONG_ID.fullmatch(fact)) and any(
                     fact[:n] in self._words for n in range(SHORT_ID, len(fact))
@@ -78,7 +78,7 @@ class ShownText:
     def _words(self) -> set[str]:
         return set(WORD_RUNS.findall(self.text))
 
-    def has_said(self, number: str, beside: Iterable[frozenset[str]]) -> bool:
+    def has_stated(self, number: str, beside: Iterable[frozenset[str]]) -> bool:
         """Whether it says a number of what it was said of; beside another name it is another number."""
         here = self._numbers[number]
         return any(not names or not theirs or names & theirs for names in beside for theirs in here)
@@ -105,7 +105,7 @@ def _flat(text: str) -> str:
     return SPACES.sub(" ", text).strip()
 
 
-def _stands_in(fact: str, text: str, part: re.Pattern[str]) -> bool:
+def _is_in(fact: str, text: str, part: re.Pattern[str]) -> bool:
     """Whether a text holds a fact, and not as a piece of a longer word."""
     at = text.find(fact)
     while at >= 0:

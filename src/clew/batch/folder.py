@@ -92,7 +92,9 @@ class BatchFolder:
         known = self.wish()
         changed = [key for key in wish if known.get(key) != wish[key]] if known else []
         if changed:
-            told = "; ".join(f"{key}: {_told(known.get(key))} then, {_told(wish.get(key))} now" for key in changed)
+            told = "; ".join(
+                f"{key}: {_value_text(known.get(key))} then, {_value_text(wish.get(key))} now" for key in changed
+            )
             raise BadRequest(f"{self.path} has the results of another run ({told}); give another --out")
         return bool(known)
 
@@ -173,7 +175,7 @@ def done_from(data: bytes) -> TaskDone:
     return TaskDone(**value | {"failures": tuple(value["failures"])})
 
 
-def _told(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return "nothing" if value is None else str(value)
 
 

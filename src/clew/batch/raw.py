@@ -61,10 +61,10 @@ def _of_file(path: Path, name: str, size: int, task: BatchTask) -> Iterator[RawC
         if is_conversation_line(first):
             yield from _lines(file, name, size, 0, 0, first)
         else:
-            yield RawConversation(name, 0, _whole(file, first, size))
+            yield RawConversation(name, 0, _rest_of_file(file, first, size))
 
 
-def _whole(file: BinaryIO, first: bytes, size: int) -> bytes:
+def _rest_of_file(file: BinaryIO, first: bytes, size: int) -> bytes:
     """The rest of a file, with the line that was read before."""
     most = LONGEST_CONVERSATION if size < 0 else size
     if most > LONGEST_CONVERSATION:

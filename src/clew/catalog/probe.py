@@ -103,7 +103,7 @@ def _ollama(host: "_Host", model: str) -> Probed | None:
         return _probed("ollama", most)
     # Go writes a million as 1e+06.
     written = re.search(r"^num_ctx\s+([\d.e+]+)$", str(shown.get("parameters")), re.MULTILINE)
-    window = _tokens(_whole(written[1])) if written else None
+    window = _tokens(_integer(written[1])) if written else None
     if window is None:
         running = _objects(host.answer("/api/ps"), "models")
         window = next(
@@ -130,7 +130,7 @@ def _tagged(name: Any) -> str:
     return full if ":" in full.rpartition("/")[2] else f"{full}:latest"
 
 
-def _whole(number: str) -> int | None:
+def _integer(number: str) -> int | None:
     try:
         return int(float(number))
     except (ValueError, OverflowError):

@@ -18,14 +18,14 @@ class StatedWindow(NamedTuple):
     example: str
     header: str = ""
     body: str = ""
-    says: str = ""
+    words: str = ""
     window: int = 0
 
     def read(self, value: Any) -> int:
         """The window that a value states; 0 where it states none."""
-        if self.says:
+        if self.words:
             parts = value if isinstance(value, list | tuple) else str(value).split(",")
-            return self.window if any(str(part).strip().startswith(self.says) for part in parts) else 0
+            return self.window if any(str(part).strip().startswith(self.words) for part in parts) else 0
         digits = str(value)
         tokens = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 12 else 0
         return tokens if tokens <= MOST_STATED else 0
@@ -50,7 +50,7 @@ def served(by: str, headers: Iterable[tuple[str, str]]) -> str:
     return _BETWEEN.join([by, *stated])
 
 
-def said_by_headers(served: str) -> tuple[str, list[tuple[str, int]]]:
+def windows_in_headers(served: str) -> tuple[str, list[tuple[str, int]]]:
     """The upstream, and the windows that headers state, each with its header: what `served` put together."""
     by, *stated = served.split(_BETWEEN)
     parts = [part.rpartition(" ") for part in stated]
@@ -64,7 +64,7 @@ def _states(row: StatedWindow, name: str, value: str) -> bool:
 def stated_window(model: str, served: str, body: Mapping[str, Any]) -> int:
     """The window that a request states for its model, in headers or beside its messages; 0 where it states none."""
     rows = [row for row in STATED if row.concerns(model)] if _BETWEEN in served or body else []
-    said = said_by_headers(served)[1] if rows else []
+    said = windows_in_headers(served)[1] if rows else []
     windows = [tokens for row in rows for name, tokens in said if row.header == name]
     windows += [row.read(body[row.body]) for row in rows if row.body in body]
     return max(windows, default=0)

@@ -187,9 +187,11 @@ def _typed(item: Item) -> str:
 
 
 def instructions_beside(item: Item) -> str:
-    """What a client says, behind what a person typed in the same item, of how to go about it."""
+    """What a client says, behind all that a person typed in the same item, of how to go about it; what looks like that
+    elsewhere may be from a page or a file."""
     found = parts_of(item) if item.role == "user" and typed(item) else ()
-    return untagged("".join(item.text[part.start : part.stop] for part in found if part.kind == "instructions")).strip()
+    last = [part for part in found if item.text[part.start : part.stop].strip()][-1:]
+    return untagged("".join(item.text[part.start : part.stop] for part in last if part.kind == "instructions")).strip()
 
 
 def is_program_made(item: Item) -> bool:
@@ -282,7 +284,7 @@ def is_moving(text: str) -> bool:
     return text.startswith(_MOVING)
 
 
-def said_or_shown(item: Item) -> tuple[VoicePart, ...]:
+def parts_not_by_client(item: Item) -> tuple[VoicePart, ...]:
     """The parts of an item that are not its client's own words, nor clew's: in results, too, clients say things."""
     parts: Sequence[VoicePart] = parts_of(item)
     if item.kind == "result":
@@ -360,7 +362,7 @@ def _read(text: str, voice: str) -> Iterator[VoicePart]:
         elif beside and text[part.start : part.stop].isspace():
             yield part._replace(kind=beside)  # nobody said what only keeps two wraps apart
         else:
-            yield from _said(text, part, voice or ("pasted" if len(left) > PASTE else "typed"), inside)
+            yield from _split_at_quotes(text, part, voice or ("pasted" if len(left) > PASTE else "typed"), inside)
             if beside:
                 fences = sum(_FENCE.match(line) is not None for line in text[part.start : part.stop].splitlines())
                 inside = inside is not bool(fences % 2)
@@ -419,7 +421,7 @@ def _shown(fences: Sequence[int], at: int) -> int:
     return fences[n] if n % 2 and n < len(fences) else 0
 
 
-def _said(text: str, part: VoicePart, kind: str, inside: bool) -> Iterator[VoicePart]:
+def _split_at_quotes(text: str, part: VoicePart, kind: str, inside: bool) -> Iterator[VoicePart]:
     """What a person said, what they quoted or put between fences apart; the marks of a client around it are its own.
 
     `inside`: it begins between two fences.

@@ -23,7 +23,7 @@ from clew.sessions.methods import keep_method, kept_methods
 from clew.steps import PRESETS
 from clew.steps.handoff import BEGUN
 from clew.store.records import Method
-from clew.text.excerpts import excerpt, whole
+from clew.text.excerpts import excerpt, full_text
 from clew.text.framing import neutral
 from clew.wire import detect
 from clew.wire.convert.extras import with_tail, with_tools
@@ -38,20 +38,20 @@ class SentBody:
     """What to send: the view, with what is told and offered beside it."""
 
     view: View
-    told: str = ""  # at the very end
+    status: str = ""  # at the very end
     offers: bool = False  # tools, beside those of the request
     recall: str = ""  # its name in the host, whatever tools the request declares
     later: str = ""  # its name among tools that the request only lists, where it began
 
     @property
-    def says_what_came(self) -> bool:
+    def is_same_in_meaning(self) -> bool:
         """Whether its messages say what those of the request said."""
-        return not (self.view.edits or self.told)
+        return not (self.view.edits or self.status)
 
     @property
-    def is_as_it_came(self) -> bool:
+    def is_unchanged(self) -> bool:
         """Whether it says what the request said, to the letter."""
-        return self.says_what_came and not self.offers
+        return self.is_same_in_meaning and not self.offers
 
     @cached_property
     def body(self) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class SentBody:
         sent = body(self.view)
         if self.view.edits and (named := with_names(self.view, self._recall(sent))) is not self.view:
             sent = body(named)
-        return with_tail(sent, self.view.frame.format, self.told) if self.told else sent
+        return with_tail(sent, self.view.frame.format, self.status) if self.status else sent
 
     def _recall(self, sent: Mapping[str, Any]) -> str:
         try:
@@ -195,7 +195,7 @@ class ContextController:
                 raise ToolError(BLANK_SUMMARY)
             case "recall", {"id": str(id)}:
                 lines, pattern = (str(given.get(key) or "") for key in ("lines", "pattern"))
-                return framed(excerpt(whole(await one.recall(id)), id.strip(), lines, pattern, TOOL_CHARACTERS))
+                return framed(excerpt(full_text(await one.recall(id)), id.strip(), lines, pattern, TOOL_CHARACTERS))
             case "search_history", {"query": str(text)}:
                 return framed(await one.answer(text, TOOL_CHARACTERS) or "nothing was said about that")
             case "pin", {"id": str(id)}:

@@ -88,15 +88,15 @@ def _named(node: Node, name: str) -> Node:
     text = as_named(node.item.text, name)
     if text == node.item.text:
         return node
-    return with_(node, item=with_(node.item, text=text, wire=node.item.wire and _said(node.item.wire, name)))
+    return with_(node, item=with_(node.item, text=text, wire=node.item.wire and _renamed(node.item.wire, name)))
 
 
-def _said(value: Any, name: str) -> Any:
+def _renamed(value: Any, name: str) -> Any:
     match value:
         case str():
             return as_named(value, name)
         case Mapping():
-            return {key: _said(inner, name) for key, inner in value.items()}
+            return {key: _renamed(inner, name) for key, inner in value.items()}
         case list() | tuple():
-            return [_said(inner, name) for inner in value]
+            return [_renamed(inner, name) for inner in value]
     return value

@@ -24,7 +24,7 @@ def takes(*required: str, **properties: Mapping[str, Any]) -> Mapping[str, Any]:
 def checked(tool: str, schema: Mapping[str, Any], arguments: Any) -> dict[str, Any]:
     """The arguments if they fit; null for what may be left out is the same as leaving it out."""
     if not isinstance(arguments, Mapping):
-        raise ToolError(f"{tool}: arguments must be a JSON object, not {_told(arguments)}")
+        raise ToolError(f"{tool}: arguments must be a JSON object, not {_shortened(arguments)}")
     given = {k: v for k, v in arguments.items() if v is not None or k in schema.get("required", ())}
     if problems := list(_problems(schema, given)):
         raise ToolError(f"{tool}: {'; '.join(problems)}. It takes {_signature(schema)}")
@@ -36,11 +36,11 @@ def _problems(schema: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[s
     for name, value in given.items():
         wanted = schema["properties"].get(name)
         if wanted is None:
-            yield f"there is no {_told(name)}"
+            yield f"there is no {_shortened(name)}"
         elif not _is(value, wanted["type"]):
-            yield f"{name} must be of type {wanted['type']}, not {_told(value)}"
+            yield f"{name} must be of type {wanted['type']}, not {_shortened(value)}"
         elif "minimum" in wanted and not wanted["minimum"] <= value <= wanted["maximum"]:
-            yield f"{name} must be {wanted['minimum']} to {wanted['maximum']}, not {_told(value)}"
+            yield f"{name} must be {wanted['minimum']} to {wanted['maximum']}, not {_shortened(value)}"
 
 
 def _is(value: Any, type: str) -> bool:
@@ -54,6 +54,6 @@ def _signature(schema: Mapping[str, Any]) -> str:
     )
 
 
-def _told(value: Any) -> str:
+def _shortened(value: Any) -> str:
     told = repr(value)
     return told if len(told) <= _SHOWN else f"{told[:_SHOWN]}…"

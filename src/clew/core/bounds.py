@@ -56,3 +56,9 @@ def reach(lengths: Iterable[int]) -> int:
         if sum(min(length, most) for length in every) <= FOLD_READ:
             return most
     return SHORTER[-1]
+
+
+def clip(text: str, most: int) -> str:
+    """Text on one line, cut to size."""
+    line = " ".join(text[: most * 4].split())
+    return line if len(line) <= most else line[: most - 1] + "…"

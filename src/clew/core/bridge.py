@@ -24,6 +24,10 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
     It runs on a loop of its own in a thread of its own, so it works whether or not the caller's thread has a running
     loop, and an engine used through `run` always lives on the same loop.
+
+    >>> engine = clew.Engine(clew.SQLite(":memory:"))
+    >>> clew.run(clew.Sessions(engine).all())
+    []
     """
     if _is_here():
         work.close()

@@ -25,7 +25,7 @@ def pairs(nodes: Sequence[Node]) -> Iterator[Stretch]:
             open_calls.setdefault(call_id, []).append(i)
 
 
-def whole_assistant_messages(nodes: Sequence[Node]) -> Iterator[Stretch]:
+def assistant_messages(nodes: Sequence[Node]) -> Iterator[Stretch]:
     """What the assistant said in one message: calls made together, reasoning with what it led to."""
     start = 0
     for i in range(1, len(nodes) + 1):
@@ -41,13 +41,13 @@ def reasoning_leads(nodes: Sequence[Node]) -> Iterator[Stretch]:
     while at < len(nodes):
         stop = at + 1
         if nodes[at].item.kind == "reasoning":
-            while stop < len(nodes) and is_said_by_assistant(nodes[stop]):
+            while stop < len(nodes) and is_by_assistant(nodes[stop]):
                 stop += 1
             yield at, stop
         at = stop
 
 
-RULES: tuple[Callable[[Sequence[Node]], Iterator[Stretch]], ...] = (pairs, whole_assistant_messages, reasoning_leads)
+RULES: tuple[Callable[[Sequence[Node]], Iterator[Stretch]], ...] = (pairs, assistant_messages, reasoning_leads)
 
 
 def cuts(nodes: Sequence[Node]) -> list[int]:
@@ -80,7 +80,7 @@ def continues(nodes: Sequence[Node], at: int) -> bool:
     )
 
 
-def is_said_by_assistant(node: Node) -> bool:
+def is_by_assistant(node: Node) -> bool:
     """Whether these are words or acts of the assistant's own."""
     return node.item.role == "assistant" and node.item.kind != "summary"
 

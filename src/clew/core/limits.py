@@ -8,10 +8,12 @@ from clew.errors import BadRequest
 RESERVE = 8_192  # tokens kept for the answer where nobody says otherwise, or a quarter of a small window
 LEAST_RESERVE = 16  # one part in so many of the window: kept for the answer however short answers have been
 SMALL = 32_000  # tokens: in a window below that, what is in view counts more than what is paid
+MEMORY = 256 << 20  # bytes of branches that were used of late
 HIGH = 0.7  # of the room, where nobody says otherwise: `make proof ONLY=cost` shows what it costs
 # The same in a window of up to so many tokens: little is in view at all there, and having more of it costs least.
 HIGH_NARROW, NARROW = 0.8, 128_000
-LOW, LOW_SMALL = 0.2, 0.5  # the same; the second also where nothing is paid for a token
+LOW = 0.2
+LOW_SMALL = 0.6  # in a small window, and where nothing is paid for a token; a tenth more, and an undo seldom fits there
 
 
 class Size(NamedTuple):
@@ -40,15 +42,20 @@ class Budget:
     """Above `high` of the room, compact, if that pays; stop at `low`, so that the next compaction is far away.
 
     The room is what the history may take: the window less the reserve, less the frame (system prompt and tools).
+
+    >>> budget = clew.Budget(window=8_000, reserve=1_000)
+    >>> budget.window - budget.kept_free()  # tokens that a request may take
+    7000
     """
 
     window: int  # tokens that the model reads and writes in one call
     reserve: int | None = (
         None  # for the answer; by default 8,192 tokens, a quarter of a small window, or what they take
     )
-    # Of the room: compact above it, whether that pays or not; by default 0.7, 0.8 from 32,000 to 128,000, if it pays.
+    # Of the room: compact above it, whether that pays or not; by default, and if that pays, 0.7, and 0.8 in a window
+    # of up to 128,000.
     high: float | None = None
-    low: float | None = None  # of the room: what a compaction goes down to; by default 0.2, or 0.5 of a small window
+    low: float | None = None  # of the room: what a compaction goes down to; by default 0.2, or 0.6 of a small window
     bytes: int = 30_000_000  # of a request, at most
     images: int = 100  # in a request, at most
     messages: int = 100_000  # in a request, at most
@@ -76,14 +83,19 @@ class Budget:
         """Of the room: where compaction starts."""
         if self.high is not None:
             return self.high
-        return HIGH_NARROW if SMALL <= self.window <= NARROW else HIGH
+        return HIGH_NARROW if self.is_small or self.window <= NARROW else HIGH
 
     @property
     def lower(self) -> float:
         """Of the room: where compaction stops."""
         if self.low is not None:
             return self.low
-        return min(LOW_SMALL if self.is_small else LOW, self.upper)
+        return LOW_SMALL * self.usual / HIGH_NARROW if self.is_small else min(LOW, self.upper)
+
+    @property
+    def usual(self) -> float:
+        """The `high` that `low` goes with: who compacts sooner stops sooner, too."""
+        return min(self.upper, HIGH_NARROW if self.is_small else HIGH)
 
     @property
     def is_small(self) -> bool:

@@ -52,14 +52,14 @@ def count(value: Any) -> bool:
     return type(value) is int and 0 <= value < _MOST
 
 
-def whole(value: Any) -> bool:
+def is_integer(value: Any) -> bool:
     """A whole number, which may be less than nothing."""
     return type(value) is int and abs(value) < _MOST
 
 
 def number(value: Any) -> bool:
     """Any number of sensible size."""
-    return whole(value) or (isinstance(value, float) and isfinite(value) and abs(value) < _MOST)
+    return is_integer(value) or (isinstance(value, float) and isfinite(value) and abs(value) < _MOST)
 
 
 def string(value: Any) -> bool:

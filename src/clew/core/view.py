@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from clew.core.caches import per_object
-from clew.core.cuts import Stretch, cuts, is_said_by_assistant, loose_ends, pairs
+from clew.core.cuts import Stretch, cuts, is_by_assistant, loose_ends, pairs
 from clew.core.edits import NO_EDITS, Edits
 from clew.core.items import ASKING, BESIDE, PINS, SHORT, Digests, Edit, Frame, Item, Node, Scope
 from clew.errors import BrokenHistory, Pinned
@@ -121,7 +121,7 @@ class View:
         before, after = loose_ends(n.item for n in old), loose_ends(items)
         if after - before:
             raise BrokenHistory(f"a stand-in must not add calls or results: {sorted(after - before)}")
-        led = swap.stop < len(self.nodes) and is_said_by_assistant(self.nodes[swap.stop])
+        led = swap.stop < len(self.nodes) and is_by_assistant(self.nodes[swap.stop])
         if led and old[-1].item.kind == "reasoning" and items[-1].kind != "reasoning":
             raise BrokenHistory("the edit would separate reasoning from the items that follow from it")
         return bool(before - after)
@@ -193,7 +193,7 @@ def fold(
         old: Sequence[str] = [alias.get(id, id) for id in edit.old] if alias else edit.old
         if gone or loose:
             old = _span([id for id in old if id not in gone], after, loose)
-        if not old or not _stands(old, after):
+        if not old or not _is_in_order(old, after):
             continue
         new = [alias.get(n.id, n.id) for n in edit.new]
         # Two in one place, or one in two, as no clew writes them: the history would have no end.
@@ -270,5 +270,5 @@ def _span(old: Sequence[str], after: Mapping[str, str], loose: Collection[str]) 
     return span
 
 
-def _stands(old: Sequence[str], after: Mapping[str, str]) -> bool:
+def _is_in_order(old: Sequence[str], after: Mapping[str, str]) -> bool:
     return old[-1] in after and all(after.get(a) == b for a, b in pairwise(old))

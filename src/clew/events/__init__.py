@@ -203,7 +203,7 @@ def tell(listeners: Iterable[Listener], events: Iterable[Event]) -> None:
                 _LOGGER.exception("a listener failed on %s", type(event).__name__)
 
 
-def told(event: Event) -> dict[str, Any]:
+def event_data(event: Event) -> dict[str, Any]:
     """An event as plain data: its name, then its fields in their order; what is not known, or not for logs, is not."""
     known = ((field.name, getattr(event, field.name)) for field in fields(event) if field.repr)
     return {"event": type(event).__name__.lower()} | {name: value for name, value in known if value is not None}
@@ -215,7 +215,7 @@ def log(event: Event) -> None:
     The same as data is the record's `clew`, for formatters such as `JSONLines` or structlog's with `ExtraAdder`.
     """
     if _LOGGER.isEnabledFor(logging.INFO):
-        data = told(event)
+        data = event_data(event)
         name, *pairs = data.items()
         line = " ".join([name[1], *(f"{key}={_written(value)}" for key, value in pairs)])
         _LOGGER.info("%s", line, extra={"clew": data})

@@ -215,6 +215,6 @@ def _saved(edit: events.Edited) -> int:
 def _write(span: Span, notes: "tuple[events.Event, ...] | deque[events.Event]") -> None:
     """Events as events of a span; where they happened, the span says already."""
     for note in notes:
-        name, *fields = events.told(note).items()
+        name, *fields = events.event_data(note).items()
         place = ("scope", "branch", "seq")
         span.add_event(f"clew.{name[1]}", {f"clew.{key}": value for key, value in fields if key not in place})

@@ -138,14 +138,14 @@ class Exchange:
 
     async def _joined(self, reply: HeardResponse) -> Any:
         """A stream with all answers in it, as soon as there is something to see."""
-        told = self._told(self._parts(reply))
+        told = self._after_first(self._parts(reply))
         await anext(told)
         if self._refused:
             await told.aclose()
             return self._line.answered(self._refused.response, self._refused.read)
         return await self._streamed(told, reply)
 
-    async def _told(self, parts: Chunks) -> Chunks:
+    async def _after_first(self, parts: Chunks) -> Chunks:
         """Nothing once there is something to tell, and then all of it: an SDK may also hang up without reading any."""
         async with aclosing(parts):
             first = await anext(parts, b"")
@@ -244,7 +244,7 @@ class Exchange:
     async def _fitted(self) -> Any:
         """The request to send; the caller's own where nothing is to be changed, or clew fails."""
         try:
-            body = await self._work(self._own.whole()) if self._offers else self._body
+            body = await self._work(self._own.full_body()) if self._offers else self._body
             sent = await self._work(self._thread.fit(body, self._format))
         except self._caller.refused:
             raise
@@ -253,10 +253,10 @@ class Exchange:
             self._caller.failed(error)
             return self._request
         self._caller.sent(sent.view)
-        if sent.is_as_it_came and body is self._body:
+        if sent.is_unchanged and body is self._body:
             return self._request
         written = sent.body
-        if sent.says_what_came and not isinstance(
+        if sent.is_same_in_meaning and not isinstance(
             body, bytes
         ):  # tools alone were added: its messages stay to the letter
             codec = named(self._format)

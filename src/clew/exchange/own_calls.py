@@ -36,22 +36,22 @@ class OwnCalls:
         self._format = format
         self._body = body
         self._work = work
-        self._said: tuple[Frame, WovenHistory] | None = None  # what the caller sent
+        self._sent: tuple[Frame, WovenHistory] | None = None  # what the caller sent
         self._before: Sequence[Any] = ()  # messages before that which are known to have no asides
         self._aside: list[Item] = []  # and what he will not see
 
-    async def whole(self) -> Mapping[str, Any] | bytes:
+    async def full_body(self) -> Mapping[str, Any] | bytes:
         """The request with all that the caller does not know of."""
         if self._asides is None or isinstance(self._body, bytes):
             return self._body
-        if self._said is None:
+        if self._sent is None:
             frame, messages = wire.named(self._format).split(self._body)
             woven = await self._woven(self._asides, frame, messages)
             self._asides.see(woven.chain)
             self._asides.last = self._asides.start(frame)
-            self._said = frame, woven
+            self._sent = frame, woven
             self._aside = self._asides.begun(woven.chain)
-        frame, woven = self._said
+        frame, woven = self._sent
         if not woven.changed and not self._aside:
             return self._body
         return wire.encode(frame, [*_flat(self._read(self._before)), *woven.items, *self._aside])
@@ -118,7 +118,7 @@ class OwnCalls:
 
     async def keep(self, spoken: Spoken | None, ours: Mapping[str, ToolCall]) -> None:
         """Remember what the caller gets nothing of, for the model is to hear it again."""
-        if self._asides is None or self._said is None or spoken is None or not (ours or self._aside):
+        if self._asides is None or self._sent is None or spoken is None or not (ours or self._aside):
             return
         answer = self._items(spoken.messages)
         theirs = [item for item in answer if item.call_id not in ours]
@@ -129,7 +129,7 @@ class OwnCalls:
             results = [with_(result, opens=None) for result in results]
         first = form.signs_first_call and leads(answer, ours)
         aside = AnswerAside(tuple(self._aside), theirs, calls, results, first)
-        self._asides.keep(self._said[1].chain, aside)
+        self._asides.keep(self._sent[1].chain, aside)
 
     def rename(self, alias: tuple[str, str] | None) -> None:
         """Remember by which id a provider goes on from an answer that was told under another one."""
@@ -138,8 +138,8 @@ class OwnCalls:
 
     def begin(self) -> None:
         """Remember what was asked aside where no answer came of it."""
-        if self._asides and self._said and self._aside:
-            self._asides.begin(self._said[1].chain, self._aside)
+        if self._asides and self._sent and self._aside:
+            self._asides.begin(self._sent[1].chain, self._aside)
             self._aside = []
 
     async def _results(self, spoken: Spoken | None, calls: Iterable[ToolCall]) -> list[Item]:

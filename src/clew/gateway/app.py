@@ -8,7 +8,6 @@ import aiohttp
 
 from clew.control import ContextController
 from clew.core import bridge
-from clew.core.caches import Recent
 from clew.engine.engine import Engine
 from clew.exchange.thread import warn
 from clew.gateway import faults
@@ -46,7 +45,6 @@ class Gateway:
         self.metrics = metrics or Metrics()
         self._calls = ModelCalls(engine, upstreams, self.settings, self.metrics, when, how)
         self._keys, self._hosts = ClientKeys(self.settings.keys), OwnHosts(self.settings.hosts)
-        self._minutes: Recent[str, tuple[float, float]] = Recent(4_096)
         self._http: aiohttp.ClientSession | None = None
 
     @property
@@ -177,8 +175,8 @@ class Gateway:
         reply = await self._pass(asked, scope)
         if reply.status_code not in (404, 405, 501):
             return reply
-        if not isinstance(reply.said, bytes):
-            await reply.said.aclose()
+        if not isinstance(reply.body, bytes):
+            await reply.body.aclose()
         return counted(await asked.body(), asked.path)
 
     async def _pass(self, asked: GatewayRequest, scope: str) -> GatewayReply:
@@ -206,18 +204,7 @@ class Gateway:
 
     def _admitted(self, asked: GatewayRequest) -> str:
         """The scope of who asks. Raises `Refused`."""
-        scope = self._keys.scope(asked) if self._keys else self.settings.scope
-        if self.settings.per_minute:
-            self._check_rate(scope)
-        return scope
-
-    def _check_rate(self, who: str) -> None:
-        now, most = time.monotonic(), float(self.settings.per_minute)
-        left, at = self._minutes.get(who, (most, now))
-        left = min(most, left + (now - at) * most / 60)
-        if left < 1:
-            raise Refused(429, f"more than {most:.0f} requests in a minute", retry_after=str(int(60 / most) + 1))
-        self._minutes[who] = left - 1, now
+        return self._keys.scope(asked) if self._keys else self.settings.scope
 
 
 def _normal(path: str) -> str:

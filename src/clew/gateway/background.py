@@ -179,7 +179,7 @@ def checked(plan: StartPlan) -> StartPlan:
     if not plan.port:
         raise BadRequest("in the background a gateway needs a port that clients can know: --port N")
     if plan.host not in ("127.0.0.1", "::1", "localhost"):
-        raise BadRequest(f"{plan.host} can be reached from elsewhere: run clew serve as a service of your own")
+        raise BadRequest(f"{plan.host} can be reached from elsewhere: run `clew serve` as a service of your own")
     return plan
 
 

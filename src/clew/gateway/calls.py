@@ -132,7 +132,7 @@ class ModelCalls:
             reply = await self._overheard(reply, whose, beside)
         sent = thread.last
         if self._settings.compaction == "answer" and sent and sent.view.edits and reply.status_code < 400:
-            reply = usage.whole(reply, call.format, len(given) / max(1, len(rawjson.dumps(sent.body))))
+            reply = usage.scaled_reply(reply, call.format, len(given) / max(1, len(rawjson.dumps(sent.body))))
         if sent and thread.is_spared:
             return own_answers.marked(reply, own_answers.DEGRADED)
         return reply if sent else own_answers.marked(reply)

@@ -127,16 +127,17 @@ class Compactions:
         await self._engine.limits.client_compacted(scope, view.frame, await self._engine.expected(view))
         window = (await self._engine.target(view)).window
         below = found.below if found else None
-        chapter = await self._chapter(view, words, frame.model) if words and not below else None
+        chapter = await self._chapter(view, words, frame.model, kept) if words and not below else None
         step = briefed(self._engine.settings.step, focus, [chapter] if chapter else ())
         share, shortest, longest = LENGTHS["brief" if side.form == "brief" or chapter or below else "full"]
         size = min(longest, max(shortest, int(share * window)))
-        whole = await self._engine.lineage.whole(scope, view.branch, view.seq)
+        whole = await self._engine.lineage.full_conversation(scope, view.branch, view.seq)
+        read = {node.id: node for node in view.nodes}  # what is known of these need not be found out again
         if len(view.nodes) <= MOST_FOLDED:
             with suppress(NotFound, Conflict):  # somebody took a turn meanwhile, as Copilot does
                 view = await self._engine.compact(view, step=Brief(step, size), method="client")
         # What is told is written from what was said in all sessions: no summary is made of another one.
-        nodes = tuple(node for node in whole.nodes if node.id not in kept)
+        nodes = tuple(_same(read.get(node.id), node) for node in whole.nodes if node.id not in kept)
         if found and found.below:  # all else is summed up elsewhere
             part = (await self._engine.history(scope, view.branch))[found.first - len(found.items) :]
             nodes = tuple(node for node in nodes if node.id in {own.id for own in part})
@@ -152,7 +153,7 @@ class Compactions:
             "" if beside else chapter.texts[0] if chapter else words if below else "",
             chapter.findings[0] if chapter else "",
             "" if below else accounted(whole.account, size),
-            told(with_names(said, recall), size),
+            view_text(with_names(said, recall), size),
             log_line(view.digests, past, recall, below),
         ]
         text = "\n\n".join(filter(None, parts))
@@ -185,12 +186,12 @@ class Compactions:
         if view and not (found and found.below):  # of a part of a turn, they do not tell all that is in view
             await self._chapter(view, words, frame.model)
 
-    async def _chapter(self, view: View, words: str, model: str) -> Chapter | None:
-        """What a model wrote of all that is in view, as far as code vouches for it; it is kept in the log."""
+    async def _chapter(self, view: View, words: str, model: str, kept: Collection[str] = ()) -> Chapter | None:
+        """What a model wrote of all that is in view and not `kept`, as far as code vouches for it; it is in the log."""
         view = await self._engine.with_originals(view)
-        made = view.stand_ins()
-        nodes = [n for n in view.nodes if n.id not in made and n.item.role != "system"]
-        shown = [n for n in view.nodes if n.id in made]
+        around = {*view.stand_ins(), *kept}
+        nodes = [n for n in view.nodes if n.id not in around and n.item.role != "system"]
+        shown = [n for n in view.nodes if n.id in around]
         if not nodes:
             return None
         vouched = await in_thread(lambda: Vouching(nodes, view.frame.system, shown).vouch(words))
@@ -237,11 +238,11 @@ class Compactions:
                 if note and spoken.stop == "end":
                     await self.noted(scope, session, beside, words)
 
-        if isinstance(reply.said, bytes):
-            reader.hear(reply.said)
+        if isinstance(reply.body, bytes):
+            reader.hear(reply.body)
             await learn()
         else:
-            reply.said = _listened(reply.said, reader, learn)
+            reply.body = _listened(reply.body, reader, learn)
         return reply
 
     async def _view(
@@ -266,6 +267,10 @@ class Compactions:
         return await engine.keep(Request(wire.encode(frame, said), frame.format, scope, session, origin)), found
 
 
+def _same(known: Node | None, node: Node) -> Node:
+    return known if known is not None and known == node else node  # a secret is masked in the log only
+
+
 def _asked(side: SideRequest, items: Sequence[Item]) -> str:
     return "\n".join(item.text for item in items[side.begins :])
 
@@ -284,7 +289,7 @@ async def _listened(chunks: Chunks, reader: AnswerReader, learn: Callable[[], Aw
         yield held
 
 
-def told(view: View, size: int) -> str:
+def view_text(view: View, size: int) -> str:
     """A view as one text, for which there are so many tokens: its log, and what was said last as it was said."""
     parts, verbatim, lines = list[str](), False, _in_room(view, size * CHARACTERS)
     for node in view.nodes:

@@ -3,7 +3,7 @@
 from clew import wire
 from clew.core import rawjson
 from clew.errors import BadRequest
-from clew.gateway.faults import told
+from clew.gateway.faults import error_reply
 from clew.gateway.http import GatewayReply, json_reply
 from clew.tokens import counter_for
 from clew.tokens.meter import Meter
@@ -21,7 +21,7 @@ def counted(raw: bytes, path: str) -> GatewayReply:
             body = body.get("generateContentRequest") or body  # Gemini's may stand inside
         frame, items = wire.decode(body, format)
     except BadRequest as error:
-        return told(400, str(error), format)
+        return error_reply(400, str(error), format)
     model = frame.model or call.model
     meter = Meter(counter_for(model, format))
     count = meter.frame(frame).plus(meter.items(items)).tokens

@@ -84,7 +84,7 @@ class GatewayRequest:
         """What it says, no longer compressed. Raises `Refused` where that is too much, or cannot be read."""
         if self._body is None:
             sent = await self._read()
-            self.unpacker = Unpacker(self.most, f"the body, of {len(sent):,} bytes,", "gateway.body sets the most")
+            self.unpacker = Unpacker(self.most, f"the body, of {len(sent):,} bytes,", "no request may have more")
             coding = self.headers.get("content-encoding", "").strip().lower()
             if coding in ("", "identity"):
                 self.unpacker.take(len(sent))
@@ -123,7 +123,7 @@ class GatewayRequest:
         return b"".join(parts) if len(parts) > 1 else parts[0]
 
     def _too_large(self) -> Refused:
-        return Refused(413, f"the body is larger than {self.most:,} bytes; gateway.body sets the most")
+        return Refused(413, f"the body is larger than {self.most:,} bytes; no request may have more")
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
@@ -167,7 +167,7 @@ class GatewayReply:
 
     status_code: int
     headers: Iterable[tuple[str, str]]
-    said: bytes | Chunks = b""
+    body: bytes | Chunks = b""
 
     async def send(self, send: Send, extra: Iterable[tuple[str, str]] = ()) -> None:
         """Say it over a connection; chunks are closed, however it ends."""
@@ -175,12 +175,12 @@ class GatewayReply:
             (name.encode("latin-1"), value.encode("utf-8", "surrogateescape"))
             for name, value in (*self.headers, *extra)
         ]
-        if isinstance(self.said, bytes):
-            head.append((b"content-length", str(len(self.said)).encode()))
+        if isinstance(self.body, bytes):
+            head.append((b"content-length", str(len(self.body)).encode()))
             await send({"type": "http.response.start", "status": self.status_code, "headers": head})
-            await send({"type": "http.response.body", "body": self.said})
+            await send({"type": "http.response.body", "body": self.body})
             return
-        async with aclosing(self.said) as chunks:
+        async with aclosing(self.body) as chunks:
             await send({"type": "http.response.start", "status": self.status_code, "headers": head})
             async for chunk in chunks:
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})

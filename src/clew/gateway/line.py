@@ -109,7 +109,7 @@ class UpstreamLine:
         until, pause = now() + (HELD_BACK if self._asked.waits_for_network else 0), PAUSES[0]
         while True:
             try:
-                return await self._said(request, url, kept)
+                return await self._request(request, url, kept)
             except aiohttp.ClientSSLError:  # there is somebody, and not the right one
                 raise
             except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
@@ -118,7 +118,7 @@ class UpstreamLine:
             await asyncio.sleep(pause)
             pause = min(2 * pause, PAUSES[1])
 
-    async def _said(self, request: Outgoing, url: URL, kept: list[bool]) -> aiohttp.ClientResponse:
+    async def _request(self, request: Outgoing, url: URL, kept: list[bool]) -> aiohttp.ClientResponse:
         content: bytes | BytesIO | None = request.content or None
         if len(request.content) > LARGE_CONTENT:  # so it goes piece by piece, and others have their turn
             content = BytesIO(request.content)

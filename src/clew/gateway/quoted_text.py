@@ -128,9 +128,9 @@ class _Calls:
 
     def all_stand(self, items: Iterable[Item]) -> bool:
         """Whether all of these do."""
-        return all(self._stands(item) for item in items if item.kind == "call")
+        return all(self._is_quoted(item) for item in items if item.kind == "call")
 
-    def _stands(self, call: Item) -> bool:
+    def _is_quoted(self, call: Item) -> bool:
         last = self._place
         try:
             words = _words_in(rawjson.loads(call.text))

@@ -42,9 +42,6 @@ class GatewaySettings:
     requests: int = 512
     """Requests at the same time; with more, clients are asked to come again."""
 
-    per_minute: int = 0
-    """Requests of one client in a minute; 0: any number."""
-
     client_silence: float = 60
     """Seconds in which a client must send something of its request, or take something of its answer."""
 

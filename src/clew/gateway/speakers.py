@@ -42,7 +42,7 @@ def speaker(asked: GatewayRequest, raw: bytes) -> NamedConversation:
         return NamedConversation(
             _short(own), _short(headers["x-clew-parent"]) if headers.get("x-clew-parent") else None
         )
-    name = next((headers[key] for key in _NAMES if headers.get(key)), None) or _told(raw)
+    name = next((headers[key] for key in _NAMES if headers.get(key)), None) or _name_in_body(raw)
     if name is None:
         return NamedConversation()
     name = _short(name)
@@ -66,7 +66,7 @@ def _codex(headers: Mapping[str, str], name: str) -> NamedConversation:
     return NamedConversation(name, None, compacts)
 
 
-def _told(raw: bytes) -> str | None:
+def _name_in_body(raw: bytes) -> str | None:
     """The name that a body has for its conversation."""
     if _IN_BODY not in raw:  # to read all of it takes longer than to look
         return None

@@ -88,7 +88,7 @@ class Upstreams:
             if upstream.serves(format, model):
                 return upstream
         told = f"model {model} in the format {format}" if model else f"the format {format}"
-        raise Refused(404, f"no upstream serves {told}: clew config set gateway.upstreams.NAME.url")
+        raise Refused(404, f"no upstream serves {told}: `clew config set gateway.upstreams.NAME.url URL`")
 
     def of_client(self, headers: Mapping[str, str], path: str) -> Upstream:
         """Where a request goes whose path the gateway does not know. Raises `Refused`."""

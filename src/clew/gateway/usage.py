@@ -18,17 +18,17 @@ _REPORTS = ("usage", "usageMetadata")
 _HOLDERS = ("message", "response")  # in which a report stands within an event
 
 
-def whole(reply: GatewayReply, format: str, times: float) -> GatewayReply:
+def scaled_reply(reply: GatewayReply, format: str, times: float) -> GatewayReply:
     """A reply whose report is of a history so many times as large as the one that was sent."""
 
     def patched(said: Any) -> Any:
         return _patched(said, format, times)
 
-    if isinstance(reply.said, bytes):
+    if isinstance(reply.body, bytes):
         with suppress(BadRequest):  # no JSON: as it is
-            reply.said = rawjson.dumps(patched(rawjson.loads(reply.said)))
+            reply.body = rawjson.dumps(patched(rawjson.loads(reply.body)))
     else:
-        reply.said = _streamed(reply.said, patched)
+        reply.body = _streamed(reply.body, patched)
     return reply
 
 

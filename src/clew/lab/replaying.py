@@ -108,7 +108,7 @@ class SummaryBefore:
     summaries are known it keeps as much as they do, so this is rather more than a product has.
     """
 
-    whole: View
+    before: View
 
     def __call__(self, view: View, shown: int, tail: int, meter: Meter, unread: int = 0) -> tuple[View, Spent]:
         """The view with a summary before so many tokens of it, and what the model took.
@@ -127,7 +127,7 @@ class SummaryBefore:
 
     def _before(self, tail: tuple[Node, ...]) -> tuple[Node, ...]:
         """All that was said before the part that stays, or until now."""
-        said, first = self.whole.nodes, tail[0].id if tail else ""
+        said, first = self.before.nodes, tail[0].id if tail else ""
         return said[: next((at for at, node in enumerate(said) if node.id == first), len(said))]
 
 

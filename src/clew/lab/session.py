@@ -6,7 +6,7 @@ from typing import Any
 
 from clew.clients.known import CLIENTS, KnownClient, slug
 from clew.clients.voices import attributed, client_of, known_client
-from clew.core.cuts import is_said_by_assistant
+from clew.core.cuts import is_by_assistant
 from clew.core.items import Digests, Node
 from clew.core.view import View
 from clew.sessions.transcripts import Transcript
@@ -29,7 +29,7 @@ class LabSession:
         self.starts = [0, *accumulate(map(len, read))]  # of each message, in nodes
         self._lead = len(self.body[codec.LIST]) - len(self.messages)
         nodes = self.whole.nodes
-        answers = [begin < end and is_said_by_assistant(nodes[begin]) for begin, end in pairwise(self.starts)]
+        answers = [begin < end and is_by_assistant(nodes[begin]) for begin, end in pairwise(self.starts)]
         first = [n for n, is_answer in enumerate(answers) if is_answer and n and not answers[n - 1]]
         self.turns = first  # the messages with which answers begin
         self._ends = [next((m for m in range(n, len(answers)) if not answers[m]), len(answers)) for n in first]

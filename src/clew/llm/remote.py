@@ -67,7 +67,7 @@ class Remote:
         try:
             self._client = self._connect()
         except self._root_error as error:
-            raise ModelError(f"{self.name}: {self._said(error)}", "auth") from None
+            raise ModelError(f"{self.name}: {self._error_text(error)}", "auth") from None
         return self._client
 
     async def _post(self, path: str, body: Mapping[str, Any], **headers: str) -> dict[str, Any]:
@@ -93,11 +93,11 @@ class Remote:
         if isinstance(error.__cause__, ModelError):  # said while it was read
             return error.__cause__
         if isinstance(error, self.sdk.APIConnectionError):
-            return ModelError(f"{self.name} cannot be reached: {self._said(error.__cause__ or error)}", "network")
+            return ModelError(f"{self.name} cannot be reached: {self._error_text(error.__cause__ or error)}", "network")
         if not isinstance(error, self.sdk.APIStatusError):
-            return ModelError(f"{self.name}: {self._said(error)}", "auth")
+            return ModelError(f"{self.name}: {self._error_text(error)}", "auth")
         fault = fault_of(error.status_code, error)
-        said = self._said(error, _WHOLE if fault == "overflow" else _LONG)
+        said = self._error_text(error, _WHOLE if fault == "overflow" else _LONG)
         wait = seconds_to_wait(error.response.headers) if fault == "busy" else None
         return ModelError(f"{self.name} answered {error.status_code}: {said}", fault, retry_after=wait)
 
@@ -116,7 +116,7 @@ class Remote:
             raise ModelError(f"{self.name} did not answer in JSON; is the base URL right?", "refused")
         return answer
 
-    def _said(self, error: BaseException, long: int = _LONG) -> str:
+    def _error_text(self, error: BaseException, long: int = _LONG) -> str:
         """What an error says, in short and without the key that it may quote."""
         said = " ".join(str(error).split()) or type(error).__name__
         for key in filter(None, (getattr(self._client, name, None) for name in ("api_key", "auth_token"))):

@@ -15,7 +15,7 @@ from clew.sessions.about import About
 from clew.sessions.conversation import Conversation
 from clew.sessions.timeline import AskedRequest, FoldedHistory
 from clew.store.records import Session
-from clew.text.excerpts import excerpt, whole
+from clew.text.excerpts import excerpt, full_text
 from clew.text.framing import neutral
 from clew.text.quoting import quoted
 from clew.text.search import is_made
@@ -62,7 +62,7 @@ class Answers:
     async def recall(self, id: str, lines: str, pattern: str, size: int) -> str:
         """What an id stands for, or some lines of it."""
         full, nodes = await self._reach.originals(id)
-        text = whole(nodes)
+        text = full_text(nodes)
         told = excerpt(text, full[:SHORT], lines, pattern, room(size))
         part = "" if told == text else "recall the same id with other lines, or with a pattern, for the rest."
         return data(told, f"{full[:SHORT]}, {_who(nodes)}", size, part)
@@ -118,7 +118,7 @@ class Answers:
         session, own = await one.session(), await one.sessions()
         folds = sum(s.is_folded for s in own)
         about = await self._reach.about(session)
-        head = f"conversation {called(session)} (id {session.branch[:SHORT]}){_told(about)}"
+        head = f"conversation {called(session)} (id {session.branch[:SHORT]}){_about_words(about)}"
         try:
             view = await one.view()
         except NotFound:
@@ -137,7 +137,7 @@ class Answers:
         )
 
     async def _line(self, session: Session) -> str:
-        return f"{called(session)} (id {session.branch[:SHORT]}){_told(await self._reach.about(session))}"
+        return f"{called(session)} (id {session.branch[:SHORT]}){_about_words(await self._reach.about(session))}"
 
 
 async def _timeline(one: Conversation, before: int | None, size: int) -> tuple[str, int]:
@@ -176,7 +176,7 @@ async def _authors(one: Conversation) -> str:
     return f"; chapters written by {', '.join(f'{who} ({n})' for who, n in by.most_common())}" if by else ""
 
 
-def _told(about: About) -> str:
+def _about_words(about: About) -> str:
     known = [words(part, 100) for part in (about.agent, about.folder, about.title) if part]
     return f": {', '.join(known)}" if known else ""
 

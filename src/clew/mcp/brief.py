@@ -13,7 +13,7 @@ from clew.mcp.telling import data, room
 from clew.screens.lines import called
 from clew.sessions.conversation import Conversation
 from clew.store.records import Session
-from clew.text.excerpts import headed, whole
+from clew.text.excerpts import full_text, headed
 
 BRIEF_WINDOW = 5_000  # tokens that a conversation is compacted to
 HEAD_SHARE = 0.6  # of what does not fit: the rest is its end
@@ -28,10 +28,10 @@ async def brief(answers: Answers, one: Conversation, size: int) -> str:
         view = await one.view()
     except NotFound:
         return data(head, f"conversation {called(session)}", size)
-    pinned = _cut(whole([held.node for held in await one.pins()]), int(PINS_SHARE * room(size)))
+    pinned = _cut(full_text([held.node for held in await one.pins()]), int(PINS_SHARE * room(size)))
     parts = [head, *([f"pinned:\n{pinned}"] if pinned else [])]
     left = room(size) - sum(len(part) + 2 for part in parts)
-    parts.append(_cut(whole((await _small(one.engine, view)).nodes), left))
+    parts.append(_cut(full_text((await _small(one.engine, view)).nodes), left))
     more = "recall with an id shows all of something; timeline and search find more."
     return data("\n\n".join(parts), f"conversation {called(session)}", size, more)
 

@@ -31,9 +31,9 @@ class Reach(Sessions):
         super().__init__(engine, scope)
         self._mine = mine  # None: all of the scope
         self._only = conversation  # if one is named, it and its past
-        self._abouts = Abouts(engine)
+        self._abouts = Abouts(engine.store)
         self._known: dict[str, tuple[StoreState, list[str]]] = {}  # what was said on each branch, by ids
-        self._said: tuple[StoreState, dict[str, str]] | None = None
+        self._texts: tuple[StoreState, dict[str, str]] | None = None
 
     async def all(self) -> list[Session]:
         """Every session in reach, newest first."""
@@ -62,13 +62,13 @@ class Reach(Sessions):
     async def said(self) -> dict[str, str]:
         """The ids of all that was said in reach, each with a branch on which it was."""
         state = await self._store.state(self.scope)
-        if self._said is None or self._said[0] != state:
+        if self._texts is None or self._texts[0] != state:
             branches = [session.branch for session in reversed(await self.listed())]
             self._known = {branch: await self._read(branch) for branch in branches}
             # What several branches share counts for the one that is listed first.
             said = {id: branch for branch in branches for id in self._known[branch][1]}
-            self._said = state, said
-        return self._said[1]
+            self._texts = state, said
+        return self._texts[1]
 
     async def _read(self, branch: str) -> tuple[StoreState, list[str]]:
         state = await self._store.state(self.scope, branch)

@@ -26,7 +26,7 @@ class Change:
     new: Sequence[Item | None]  # what was sent; none: it came as a stand-in of ours
     found: Sequence[Match]  # what is equal
     pairs: Sequence[Match]  # what says the same
-    said: int  # items in the log
+    known: int  # items in the log
     named: bool = False  # its host says that it is this conversation
 
     @cached_property
@@ -73,11 +73,11 @@ def is_edit(change: Change) -> bool:
         and keeps_newest(change)
         and not _parts_answer(change)
         and _keeps_its_own(change)
-        and all(is_same_call(was, now) and _is_told_apart(change, was, now) for was, now in pairs)
+        and all(is_same_call(was, now) and _is_recognisable(change, was, now) for was, now in pairs)
     )
 
 
-def _is_told_apart(change: Change, was: Item, now: Item) -> bool:
+def _is_recognisable(change: Change, was: Item, now: Item) -> bool:
     """Whether something says whose words these are: all of them, or an id that nobody counts up to.
 
     What is left of a result that was cleared or shortened, many results begin with; and what a program put beside
@@ -125,7 +125,7 @@ def contradicts(change: Change) -> bool:
     was, now = {m.old for m in change.pairs}, {m.new for m in change.pairs}
     for gap in change.gaps:
         lost = [change.old[i] for i in range(gap.start, gap.stop) if i in change.old and i not in was]
-        last, unseen = gap.stop == change.said, any(i not in change.old for i in range(gap.start, gap.stop))
+        last, unseen = gap.stop == change.known, any(i not in change.old for i in range(gap.start, gap.stop))
         put = [
             item
             for j in range(gap.begin, len(change.new) if last else gap.end)
@@ -133,7 +133,7 @@ def contradicts(change: Change) -> bool:
         ]
         if (unseen or _spoke(lost)) and (last or _spoke(put)):
             return True
-        if last and (_said_otherwise(lost, put) or _spoke(_put_before(change, gap, now))):
+        if last and (_newest_is_other(lost, put) or _spoke(_put_before(change, gap, now))):
             return True
     return False
 
@@ -148,7 +148,7 @@ def _spoke(items: Iterable[Item]) -> bool:
     return any(i.role == "assistant" and i.kind not in SOFT and not is_moved(i) for i in items)
 
 
-def _said_otherwise(lost: Sequence[Item], put: Sequence[Item]) -> bool:
+def _newest_is_other(lost: Sequence[Item], put: Sequence[Item]) -> bool:
     """Whether the newest thing that was said is another one now; one that grew or shrank once answered is the same."""
     lost = [i for i in lost if not is_aside(i)]
     before = [i for i in put if not is_aside(i)]
@@ -188,7 +188,7 @@ def is_mostly_kept(change: Change) -> bool:
     lost = {lasting(item.text) for item in change.old.values()}  # some of it stands elsewhere now
     put = 0
     for gap in change.gaps:
-        if gap.stop == change.said:
+        if gap.stop == change.known:
             continue
         for j in range(gap.begin, gap.end):
             item = change.new[j]
@@ -218,7 +218,7 @@ def keeps_newest(change: Change) -> bool:
     kept = {m.old: change.new[m.new] for m in change.found}
     same = {m.old for m in change.pairs}
     changed = {place for gap in change.gaps for place in range(gap.start, gap.stop)}
-    for place in range(change.said - 1, -1, -1):
+    for place in range(change.known - 1, -1, -1):
         if place not in changed:
             item = kept.get(place)
             if item is None or _spoke([item]):
@@ -239,7 +239,7 @@ def is_all_there(change: Change) -> bool:
     again = {item.text for item in change.new if item is not None and trails(item)}
     for gap in change.gaps:
         known = (j + 1 for j in now if j >= gap.begin and not trails(change.new[j]))
-        end = gap.end if gap.stop < change.said else max(known, default=gap.end)
+        end = gap.end if gap.stop < change.known else max(known, default=gap.end)
         lost = (change.old.get(i) for i in range(gap.start, gap.stop) if i not in was)
         put = (change.new[j] for j in range(gap.begin, end) if j not in now)
         if not all(_may_go(change, item, again) for item in lost) or not all(i is None or is_aside(i) for i in put):

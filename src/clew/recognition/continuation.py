@@ -44,7 +44,7 @@ class Recognition:
     fresh: dict[str, Item] = field(default_factory=dict)  # known nodes as the client sent them this time
     unfolded: bool = False  # the client sent stand-ins of ours
     refold: bool = False  # the view must be made anew, not only lengthened
-    whole: bool = False  # it is sent as it came if it fits
+    keeps_all: bool = False  # it is sent as it came if it fits
     lossy: bool = False  # the client took away some of what was said
     lost: bool = False  # it goes on from something, and nothing proves from what
     shares_name: bool = False  # with a conversation with which it has nothing in common

@@ -30,7 +30,7 @@ class Rewriting(NamedTuple):
 
 def rewriting(old: Sequence[Item], new: Sequence[Item], named: bool = False) -> Rewriting:
     """Align two histories by what is said in them, not by how; `named`: the host says that they are one."""
-    equal = with_their_calls(matches([_said(i) for i in old], [_said(i) for i in new]), new)
+    equal = with_their_calls(matches([_plain_words(i) for i in old], [_plain_words(i) for i in new]), new)
     gaps = patches(equal, len(old), len(new))
     pairs = [pair for gap in gaps for pair in _paired(gap, old, new)]
     found = sorted([*equal, *pairs])
@@ -72,7 +72,7 @@ def _rewritten(node: Node, was: str, format: str, source: Item | None) -> Node:
     return Node(node.id, node.content, item)
 
 
-def _said(item: Item) -> str:
+def _plain_words(item: Item) -> str:
     """What is said, the same in every format."""
     match item.kind:
         case "call":

@@ -59,14 +59,14 @@ def _key(digests: Digests, past: Past, below: Past | None = None) -> str:
 class AnswerMark(NamedTuple):
     """By what the answer to a compaction is known again, without its words."""
 
-    whole: str
+    full: str
     opening: str
     words: int
 
     def learned(self, past: Past) -> tuple[str, str, Mapping[str, Any]]:
         """As a store learns what this sums up."""
         value = {"opening": self.opening, "words": self.words, "seq": past.seq}
-        return ANSWER_MARKS, f"{self.whole}.{past.branch}", value
+        return ANSWER_MARKS, f"{self.full}.{past.branch}", value
 
 
 def answer_mark(digests: Digests, text: str) -> AnswerMark | None:

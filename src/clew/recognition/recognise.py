@@ -82,7 +82,7 @@ class Recogniser:
         else:
             found = await self._named(sent, beside, session)
         found.contents = sent.contents
-        found.whole = beside is not None
+        found.keeps_all = beside is not None
         return found
 
     async def whose(self, items: Sequence[Item], session: str | None) -> str | None:

@@ -76,7 +76,7 @@ class Guard:
                     f"unmasked: choose another name"
                 )
 
-    def told(self, scope: Scope, branch: str, seq: int, nodes: Sequence[Node]) -> Iterator[Secret]:
+    def masked_events(self, scope: Scope, branch: str, seq: int, nodes: Sequence[Node]) -> Iterator[Secret]:
         """What was masked in these nodes, as listeners hear it."""
         from clew.secrets.masking import kinds_in
 

@@ -41,7 +41,7 @@ def masked(text: str, key: bytes = b"") -> str:
 
 def masked_item(item: Item, key: bytes, *, chosen: bool = True) -> Item:
     """The item without its secrets; the same object if it has none."""
-    return _said(item, partial(_masked, key=key, chosen=chosen))
+    return _masked_item(item, partial(_masked, key=key, chosen=chosen))
 
 
 def masked_frame(frame: Frame, key: bytes, *, chosen: bool = True) -> Frame:
@@ -61,7 +61,7 @@ def kinds_in(item: Item, *, chosen: bool = True) -> list[str]:
         kinds.update(secret.kind for secret in _held(name, text, 0, chosen))
         return text
 
-    _said(item, note)
+    _masked_item(item, note)
     return sorted(kinds)
 
 
@@ -70,7 +70,7 @@ def kinds_in(item: Item, *, chosen: bool = True) -> list[str]:
 Masker = Callable[[str, str], str]  # from what a string is called, and the string, to another
 
 
-def _said(item: Item, act: Masker) -> Item:
+def _masked_item(item: Item, act: Masker) -> Item:
     """The item with something done to each of its strings; the same object if none changed."""
     opens = item.opens
     if opens is not None and (keys := _each(opens.keys, act)) is not opens.keys:

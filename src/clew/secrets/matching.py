@@ -42,12 +42,13 @@ def found_by(kind: SecretKind, word: str, text: str, lower: str) -> Iterator[Sec
 
 def _tried(kind: SecretKind, word: str, text: str, lower: str) -> Iterator[re.Match[str]]:
     """Where the pattern of a kind fits; one that begins with its word is tried only there."""
+    pattern = kind.pattern
     if not kind.begins:
-        yield from kind.pattern.finditer(text)
+        yield from pattern.finditer(text)
         return
     at = lower.find(word)
     while at >= 0:
-        match = kind.pattern.match(text, at)
+        match = pattern.match(text, at)
         if match:
             yield match
         at = lower.find(word, max(at + 1, match.end() if match else 0))

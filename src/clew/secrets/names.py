@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from clew.core.caches import remembers
 from clew.secrets.kinds import ANCHORS, BEFORE, BEHIND, NAMES, Name
-from clew.secrets.values import could_be_said_bare, is_empty, is_uuid, proves
+from clew.secrets.values import is_bare_secret, is_empty, is_uuid, proves
 
 VALUE = 8192  # characters that are looked at for the end of a quoted value
 
@@ -130,6 +130,6 @@ def _bare(text: str, lead: re.Match[str], row: Name, start: int, option: bool) -
     parameter = sign == "=" and text[start - 1 : start] in ("?", "&", ";")
     word = alone and len(value) == len(match[0]) >= 6 and value.islower() and value.isalpha()
     plain = _is_loud(name) or option or parameter or word or sign == ">"
-    if not value or not could_be_said_bare(value, row.proof, plain=plain):
+    if not value or not is_bare_secret(value, row.proof, plain=plain):
         return None
     return match.start(), match.start() + len(value)

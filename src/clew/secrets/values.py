@@ -50,7 +50,7 @@ def proves(proof: Proof, value: str, *, loud: bool = False) -> bool:
     return len(value) >= SHORTEST and not (VALUES["prose"].search(value) and " " in value)
 
 
-def could_be_said_bare(value: str, proof: Proof, *, plain: bool) -> bool:
+def is_bare_secret(value: str, proof: Proof, *, plain: bool) -> bool:
     """Whether a value without quotes is one, and no code or prose; no code can stand in a plain place."""
     if _VARIABLE.fullmatch(value) or _CMDLET.fullmatch(value):
         return False

@@ -138,6 +138,8 @@ def _protected(view: View, target: Target) -> dict[str, set[int]]:
     goal, small = target.goal, max(0, target.goal.tokens - target.frame) // 4
     has_room = size.tokens + LINE_TOKENS * (len(pins) + 4) <= small and 4 * size.bytes <= goal.bytes
     has_room = has_room and 4 * size.images <= goal.images and 4 * (size.messages + len(pins)) <= goal.messages
+    if target.meter.nodes(nodes[:first]).tokens > small // 2:  # an eighth of all is for it
+        del found["the user began with it"]
     return {"pinned": pins, "only the provider reads it": sealed} | (found if has_room else {})
 
 

@@ -30,7 +30,7 @@ _HEADS = re.compile(r"(?:(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])|\A)──(?=\s
 Matches = Callable[[str], bool]
 
 
-def whole(nodes: Sequence[Node]) -> str:
+def full_text(nodes: Sequence[Node]) -> str:
     """The text of one node, or of a span with a line before each node that says what it is."""
     return wording(nodes[0].item) if len(nodes) == 1 else "\n".join(map(headed, nodes))
 

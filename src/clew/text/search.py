@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import log
 from typing import NamedTuple
 
-from clew.clients.voices import VoicePart, parts_of, said_or_shown, typed
+from clew.clients.voices import VoicePart, parts_not_by_client, parts_of, typed
 from clew.core.bounds import TEXT_SEARCHED, unread
 from clew.core.items import SHORT, Item, Node
 from clew.core.own_tools import is_own_tool
@@ -58,7 +58,7 @@ def texts(nodes: Iterable[Node], own: bool = True) -> list[SearchText]:
     found, calls, asked = [], dict[str, tuple[str, str]](), set[str]()
     for node in nodes:
         item, body = node.item, wording(node.item)
-        kept = None if own or item.kind == "call" else said_or_shown(item)
+        kept = None if own or item.kind == "call" else parts_not_by_client(item)
         if kept is not None:
             body = _at_their_lines(item.text, kept)
         title: str = "a program" if is_made(item) else item.role

@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from math import log
+from typing import Any
 
 from clew.core.caches import remembers
 
@@ -21,10 +22,22 @@ SIGN = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e50-\u0e59\u0e81-\u0edf\u1000-\u1049\u1050-\u109d\u1780-\u17d3\u17e0-\u17e9\u3005-\u3007"
     "\u3041-\u30fa\u30fc-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
-SIGNS = re.compile(f"[{SIGN}]+")
-CHUNK = re.compile(rf"[\w{SIGN}]+(?:[./:@-]+[\w{SIGN}]+)*")
+
+
+class Late:
+    """A pattern that is compiled when it is first used: with signs of many languages that takes milliseconds."""
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+
+    def __getattr__(self, name: str) -> Any:
+        return self.__dict__.setdefault(name, getattr(re.compile(self._pattern), name))
+
+
+SIGNS = Late(f"[{SIGN}]+")
+CHUNK = Late(rf"[\w{SIGN}]+(?:[./:@-]+[\w{SIGN}]+)*")
 JOINT = re.compile(r"[./:@-]+")
-HUMP = re.compile(rf"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[{SIGN}]+|\d+|[^\W\d_a-zA-Z{SIGN}]+")
+HUMP = Late(rf"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[{SIGN}]+|\d+|[^\W\d_a-zA-Z{SIGN}]+")
 NAME_PATTERN = re.compile(r"(?<![~./])[~./]*\w+(?:[./@-]+\w+)*")
 TELLING = re.compile(r"/|\w_\w|[a-z0-9][A-Z]|[A-Za-z]\d|\d[A-Za-z]|\w\.\w|[A-Z]{2}[a-z]|^\d{4}")
 COMMON = frozenset(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
-from clew.tokens.vocabulary import whole
+from clew.tokens.vocabulary import well_formed
 
 _CHUNK = 4096  # Gemma 2 and 3 take time quadratic in the length of mixed white space
 _RUN = 65_536  # and linear in that of anything else
@@ -57,7 +57,7 @@ class Bundled:
         try:
             return count(text)
         except UnicodeEncodeError:
-            return count(whole(text))
+            return count(well_formed(text))
 
 
 @cache

@@ -7,7 +7,7 @@ then raised by 6 %: a count that is too low is the one that hurts.
 
 from dataclasses import dataclass
 
-from clew.tokens.vocabulary import Vocabulary, whole
+from clew.tokens.vocabulary import Vocabulary, well_formed
 
 _LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _LATIN = bytes(range(0xC2, 0xCE))  # first bytes of accented letters
@@ -52,7 +52,7 @@ class Claude:
         try:
             data = text.encode()
         except UnicodeEncodeError:
-            text = whole(text)
+            text = well_formed(text)
             data = text.encode()
         total = self._base.count(text) * ratios.token
         if ratios.letter:

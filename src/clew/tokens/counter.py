@@ -49,7 +49,7 @@ class Counter:
     def item(self, item: Item) -> int:
         """The tokens of an item, with its message's overhead if it opens one, as a summary always does."""
         opens = item.opens is not None or item.kind == "summary"
-        return self._said(item) + self._extras(item) + (self._overhead.message if opens else 0)
+        return self._item_tokens(item) + self._extras(item) + (self._overhead.message if opens else 0)
 
     def images(self, item: Item) -> int:
         """How many images an item carries."""
@@ -66,7 +66,7 @@ class Counter:
         self._frames = [(counted, count), *self._frames[: _FRAMES - 1]]
         return count
 
-    def _said(self, item: Item) -> int:
+    def _item_tokens(self, item: Item) -> int:
         match item.kind:
             case "call":
                 return self.text(item.name) + self.text(item.text) + self._overhead.call

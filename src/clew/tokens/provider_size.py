@@ -69,12 +69,12 @@ class ProviderSize:
 
     def measure(self, view: View) -> tuple[Size, float]:
         """The size by our count, and how many tokens of the provider one of ours may at most be."""
-        whole = self._whole(view)
+        whole = self._size_of(view)
         return whole[0], self._outlook(whole)[0]
 
     def expected(self, view: View) -> int:
         """The tokens that the provider will count; what few reports teach of a much larger view is not trusted far."""
-        return self._outlook(self._whole(view))[1]
+        return self._outlook(self._size_of(view))[1]
 
     def _outlook(self, whole: tuple[Size, Traits]) -> tuple[float, int]:
         known, anchor, calibration = self._thought, self.anchor, self.calibration
@@ -97,11 +97,11 @@ class ProviderSize:
         """How many of them the request before this one began with too: a provider has those in its cache."""
         same = shared_start(before.nodes, view.nodes)
         own = self._own.frame(view.frame).tokens + self._own.nodes(view.nodes[:same]).tokens
-        return round(own * self.expected(view) / max(1, self._whole(view)[0].tokens))
+        return round(own * self.expected(view) / max(1, self._size_of(view)[0].tokens))
 
     def report(self, view: View, tokens: int) -> Calibration:
         """The provider counted that many tokens in this view: what is known of its count now."""
-        self.anchor, self.calibration = self.anchor.reported(self.calibration, self._whole(view)[1], tokens)
+        self.anchor, self.calibration = self.anchor.reported(self.calibration, self._size_of(view)[1], tokens)
         return self.calibration
 
     def recover(self, before: View, tokens: int, predicted: int) -> None:
@@ -123,7 +123,7 @@ class ProviderSize:
         assert self.meter is not None, "a turn has begun"
         return self.meter
 
-    def _whole(self, view: View) -> tuple[Size, Traits]:
+    def _size_of(self, view: View) -> tuple[Size, Traits]:
         found = self._measured
         if view.nodes is not found.nodes:
             found = self._measured = self._changed(found, view.nodes)

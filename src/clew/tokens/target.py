@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 
 from clew.catalog import Prices
 from clew.core.items import Frame, Item
-from clew.core.limits import HIGH, Budget, Size
+from clew.core.limits import Budget, Size
 from clew.core.view import View
 from clew.tokens.counter import counter_for
 from clew.tokens.meter import Meter
@@ -112,7 +112,7 @@ class Target:
     @property
     def _low(self) -> int:
         """Tokens of a request down to which it is compacted: `low`, in proportion where `start` comes before `high`."""
-        return self.frame + int(self.budget.lower * self.room * min(1.0, self.share / min(self.budget.upper, HIGH)))
+        return self.frame + int(self.budget.lower * self.room * min(1.0, self.share / self.budget.usual))
 
     def around(self, frame: Frame) -> Self:
         """For requests that have this frame."""
@@ -144,7 +144,8 @@ class Target:
     def aim(self, size: Size) -> Self:
         """Down to `low` in each dimension that is over where compaction starts."""
         start = self.limit._replace(tokens=self.threshold)
-        low = Size(*(int(self.budget.lower * part) for part in self.limit))._replace(tokens=self._low)
+        parts = (max(min(1, part), int(self.budget.lower * part)) for part in self.limit)  # of one picture one may stay
+        low = Size(*parts)._replace(tokens=self._low)
         goal = Size(
             *(
                 least if have > begin else limit

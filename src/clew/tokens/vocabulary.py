@@ -40,9 +40,9 @@ class Plain:
         try:
             return self._count(text)
         except UnicodeEncodeError:
-            return self._count(whole(text))
+            return self._count(well_formed(text))
 
 
-def whole(text: str) -> str:
+def well_formed(text: str) -> str:
     """The text with lone surrogates replaced, as a server that reads UTF-8 would see it."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -57,7 +57,7 @@ class WireMessages:
         for i, content in enumerate(contents):
             if served and i == served[0]:  # what a provider's own tools did stays together
                 together = contents[i : served[-1] + 1]
-                yield self._known({"type": "text", "text": "\n".join(map(_told, together))}, together, message)
+                yield self._known({"type": "text", "text": "\n".join(map(_text_of, together))}, together, message)
             elif not (served and served[0] < i <= served[-1]) and (block := _block(content)):
                 if content.type in ("function_call", "function_result"):
                     self._calls[f"{content.type} {content.call_id}"] = content, message
@@ -133,7 +133,7 @@ def _block(content: Content) -> WireMessage | None:
             return {"type": "tool_result", "tool_use_id": content.call_id, "content": _results(content)}
         case "data" | "uri":
             return _file(content)
-    return {"type": "text", "text": _told(content)}
+    return {"type": "text", "text": _text_of(content)}
 
 
 def _results(content: Content) -> Any:
@@ -152,7 +152,7 @@ def _file(content: Content) -> WireMessage:
     return {"type": kind, "source": {"type": "url", "url": content.uri}}
 
 
-def _told(content: Content) -> str:
+def _text_of(content: Content) -> str:
     return content.text or rawjson.dumps(content.to_dict(exclude={"raw_representation"})).decode()
 
 

@@ -208,7 +208,7 @@ class ClewEngine(ContextEngine):  # type: ignore[misc]
             told = files(__name__).joinpath("refused.md").read_text(encoding="utf-8").format(error=error)
             return {"request": {**bare, list_key: [{"role": "user", "content": told.strip()}]}, "source": "clew"}
         talk.fitted = sent is not None
-        if sent is None or sent.is_as_it_came:
+        if sent is None or sent.is_unchanged:
             return None
         fitted = sent.body[list_key]
         if format == "openai_chat" and binds("anthropic", str(request.get("model"))):

@@ -158,7 +158,7 @@ async def _fitted(thread: Thread, format: str, kwargs: Mapping[str, Any], said: 
     messages = plain(one.model_dump(exclude_none=True) if hasattr(one, "model_dump") else one for one in said)
     given = {key: kwargs[key] for key in READ if kwargs.get(key) is not None}
     sent = await thread.fit(rawjson.dumps({**given, list_key: messages}), format)
-    if sent.is_as_it_came:
+    if sent.is_unchanged:
         return None
     fitted: list[Any] = sent.body[list_key]
     if format == "openai_chat" and binds("anthropic", str(kwargs.get("model"))):

@@ -143,7 +143,7 @@ class ClewSession:
         _fitted.set(FittedInput(thread, again))
         if thread.session is not None:
             self._main, self._frame = thread, {key: value for key, value in body.items() if key != "input"}
-        return None if sent.is_as_it_came else items_of(sent.body, given)
+        return None if sent.is_unchanged else items_of(sent.body, given)
 
     def _thread(self, given: list[TResponseInputItem]) -> Thread:
         """Whose items these are.

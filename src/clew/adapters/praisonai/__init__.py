@@ -156,7 +156,9 @@ class ClewContext(ContextManager):  # type: ignore[misc]
     ) -> dict[str, Any]:
         """What PraisonAI sends instead of its messages, and how many tokens that saves."""
         lead = (
-            [] if not system_prompt or any(m.get("role") in SYSTEM_ROLES for m in messages) else [_said(system_prompt)]
+            []
+            if not system_prompt or any(m.get("role") in SYSTEM_ROLES for m in messages)
+            else [_system_message(system_prompt)]
         )
         asked: ChatMessage = {"model": self.model, "messages": [*lead, *plain(messages)]}
         if schemas := [schema for tool in tools or () if (schema := _schema(tool))]:
@@ -261,5 +263,5 @@ def _schema(tool: Any) -> Any:
     return tool if isinstance(tool, dict) else build_tool_definition(tool) if callable(tool) else None
 
 
-def _said(text: str) -> ChatMessage:
+def _system_message(text: str) -> ChatMessage:
     return {"role": "system", "content": text}

@@ -111,14 +111,14 @@ class ClewBackend(OpenAIClient):  # type: ignore[misc]
     ) -> str:
         """What the agent says in the end, its tools run on the way."""
         agent = getattr(unwrap(execute_tool_fn), "__self__", None) if execute_tool_fn else None
-        history = _whole_history(agent, list(chat_history or ()))
+        history = _uncut_history(agent, list(chat_history or ()))
         if history and is_same({"role": "user", "content": prompt}, history[-1]):
             history.pop()  # PraisonAI puts the prompt into its history before it asks
         name = given.get("agent_name") or ""
         conversation = self._conversation_of(name, agent, begins=not history)
         before = _RUNNING.set(conversation)
         try:
-            history = await conversation.whole(history)
+            history = await conversation.full_history(history)
             messages, _ = self.build_messages(prompt, system_prompt, history, output_json, output_pydantic)
             answer = await self.achat_completion_with_tools(
                 messages,
@@ -218,7 +218,7 @@ class ClewBackend(OpenAIClient):  # type: ignore[misc]
         return replies.read(answer.model_dump(), replies.chat)
 
 
-def _whole_history(agent: Any, told: list[ChatMessage]) -> list[ChatMessage]:
+def _uncut_history(agent: Any, told: list[ChatMessage]) -> list[ChatMessage]:
     """An agent's history as it is, before PraisonAI's own management cuts it; which has nothing to do from now on."""
     if agent is None:
         return told

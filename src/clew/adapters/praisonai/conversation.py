@@ -7,7 +7,7 @@ from typing import Any
 
 from clew.adapters.host import is_same_store
 from clew.adapters.praisonai.compressor import PRAISON_FORMAT, newest, open_child
-from clew.adapters.weaving import ChatMessage, told_in, woven
+from clew.adapters.weaving import ChatMessage, messages_in, woven
 from clew.agent.tasks import Output, Summaries
 from clew.core.bridge import cross
 from clew.core.view import View
@@ -52,11 +52,11 @@ class Conversation:
         """Whether an error says that it was too long, and it will be shorter now."""
         return await best(self.thread.refused(error), False)
 
-    async def whole(self, history: Sequence[ChatMessage]) -> list[ChatMessage]:
+    async def full_history(self, history: Sequence[ChatMessage]) -> list[ChatMessage]:
         """A history with all that PraisonAI drops from it, in this run and in earlier ones."""
         if self.told is None:
             engine, scope, session = self.thread.controller.engine, self.thread.scope, self.thread.session
-            self.told = await best(cross(told_in(engine, scope, session)), [])
+            self.told = await best(cross(messages_in(engine, scope, session)), [])
         return woven(history, self.told)
 
     async def _open_child(self, view: View) -> None:

@@ -97,19 +97,19 @@ class Converted:
 
     def _wire(self, message: ModelMessage) -> list[dict[str, Any]]:
         if isinstance(message, ModelResponse):
-            blocks, role = [*self._said(message)], "assistant"
+            blocks, role = [*self._answer_blocks(message)], "assistant"
         else:
             # A provider wants the results of calls before all else.
             blocks = sorted(self._asked(message), key=lambda block: block["type"] != "tool_result")
             role = "user"
         return [{"role": role, "content": blocks}] if blocks else []
 
-    def _said(self, message: ModelResponse) -> Iterator[WireBlock]:
+    def _answer_blocks(self, message: ModelResponse) -> Iterator[WireBlock]:
         parts = list(message.parts)
         native = [i for i, part in enumerate(parts) if isinstance(part, NativeToolCallPart | NativeToolReturnPart)]
         for i, part in enumerate(parts):
             if native and i == native[0]:  # what a provider's own tools did stays together
-                yield self._known(_text(_told(parts[i : native[-1] + 1])), parts[i : native[-1] + 1], message)
+                yield self._known(_text(_joined_words(parts[i : native[-1] + 1])), parts[i : native[-1] + 1], message)
             elif native and native[0] < i <= native[-1]:
                 continue
             elif isinstance(part, ToolCallPart):
@@ -122,7 +122,7 @@ class Converted:
                     yield self._known(_thought(part), [part], message)
             elif isinstance(part, FilePart):
                 yield self._known(_file(part.content), [part], message)
-            elif text := _told([part]):
+            elif text := _joined_words([part]):
                 yield self._known(_text(text), [part], message)
 
     def _asked(self, message: ModelRequest) -> Iterator[WireBlock]:
@@ -137,7 +137,7 @@ class Converted:
                 for content in said:
                     if (block := _content(content)) is not None:
                         yield self._known(block, content, message)
-            elif text := _told([part]):
+            elif text := _joined_words([part]):
                 yield self._known(_text(text), part, message)
 
     def _known(self, block: WireBlock, made_of: Any, message: ModelMessage) -> WireBlock:
@@ -237,7 +237,7 @@ def _file(content: Any) -> WireBlock:
     return {"type": kind, "source": {"type": "url", "url": url}}
 
 
-def _told(parts: Sequence[Any]) -> str:
+def _joined_words(parts: Sequence[Any]) -> str:
     """What parts of other kinds say, in words."""
     return "\n".join(filter(None, map(_worded, parts)))
 

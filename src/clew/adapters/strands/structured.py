@@ -26,7 +26,7 @@ class Structured:
 
     def __init__(self, thread_of: Callable[[LocalAgent], Thread | None]) -> None:
         self._thread_of = thread_of
-        self._whole: WeakKeyDictionary[LocalAgent, Messages] = WeakKeyDictionary()
+        self._full_messages: WeakKeyDictionary[LocalAgent, Messages] = WeakKeyDictionary()
 
     def watch(self, agent: Agent) -> None:
         """Begin with an agent."""
@@ -36,7 +36,7 @@ class Structured:
 
     async def _shorten(self, event: BeforeInvocationEvent) -> None:
         agent, thread = event.agent, self._thread_of(event.agent)
-        whole = self._whole.get(agent, agent.messages)  # it may be asked twice at the same time
+        whole = self._full_messages.get(agent, agent.messages)  # it may be asked twice at the same time
         if not is_structured(event) or thread is None or agent.model.stateful or not whole:
             return
         try:
@@ -47,8 +47,8 @@ class Structured:
         except Exception as error:
             warn("clew failed; all messages are sent", error)
         else:
-            self._whole[agent], agent.messages = whole, short
+            self._full_messages[agent], agent.messages = whole, short
 
     def _restore(self, event: AfterInvocationEvent) -> None:
-        if (whole := self._whole.pop(event.agent, None)) is not None:
+        if (whole := self._full_messages.pop(event.agent, None)) is not None:
             event.agent.messages = whole

@@ -59,6 +59,11 @@ def wrap(
     `session` a conversation is known by its past. The model may recall what is out of view, and the caller does not see
     it do so: in requests that have tools and leave the answer to the model; with `tools=True`, or the method `llm`, in
     all; with `tools=False` in none.
+
+    >>> from openai import OpenAI
+    >>> client = clew.wrap(OpenAI(api_key="yours"), "agent.db", window=8_000)
+    >>> client.clew.engine.store.path  # what was said, as long as you keep it
+    'agent.db'
     """
     of_copy = getattr(getattr(client, "_client", None), "clew", None)  # a copy has no other mark
     if isinstance(of_copy or getattr(client, "clew", None), ClientKeeper):

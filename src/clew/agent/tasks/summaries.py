@@ -57,7 +57,7 @@ class Summaries:
     scope: Scope = "default"
     allowance: Allowance = field(default_factory=Allowance)
     _asked: dict[bytes, asyncio.Task[str]] = field(default_factory=dict, init=False, repr=False)
-    _whole: set[bytes] = field(default_factory=set, init=False, repr=False)  # what no summary could be had of
+    _uncut: set[bytes] = field(default_factory=set, init=False, repr=False)  # what no summary could be had of
 
     async def context(
         self,
@@ -79,7 +79,7 @@ class Summaries:
         if model is None or output.context_summary or not output.raw.strip():
             return
         key = blake2b(output.raw.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-        if key in self._whole:
+        if key in self._uncut:
             return
         if key not in self._asked:
             asked = self._asked[key] = asyncio.create_task(self._summary(key, output.raw, model, name))
@@ -101,7 +101,7 @@ class Summaries:
         at = (self.scope, "", 0)
         if came.fault:
             if came.fault not in PASSING_FAULTS:
-                self._whole.add(key)
+                self._uncut.add(key)
             _LOGGER.warning("no summary of the output of %s, it is read in full (%s)", name or "a task", came.fault)
             tell(self.listeners, [LeftWhole(*at, name, model.name, came.fault, before, came.spent, came.cost)])
             return ""

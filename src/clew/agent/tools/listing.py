@@ -54,10 +54,10 @@ def _list(root: Root, top: Path, pattern: str, size: int) -> str:
 def _inside(top: Path) -> Iterator[str]:
     with os.scandir(top) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
-            yield _told(entry)
+            yield _entry_line(entry)
 
 
-def _told(entry: os.DirEntry[str]) -> str:
+def _entry_line(entry: os.DirEntry[str]) -> str:
     name = displayed(entry.name)
     if entry.is_symlink():
         return f"{name} -> {displayed(str(Path(entry).readlink()))}"

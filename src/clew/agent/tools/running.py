@@ -26,7 +26,7 @@ def run(root: Root, size: int, watch: Callable[[str], None] | None = None) -> To
         async def work() -> str:
             output = Ends(size) if watch is None else _Watched(size, watch)
             ended = await finish((_shell(), "-c", command), root.folder, seconds, output)
-            return _told(output.text(), ended, seconds)
+            return _report(output.text(), ended, seconds)
 
         return Plan(command, work)
 
@@ -65,7 +65,7 @@ def _shell() -> str:
     return shutil.which("bash") or shutil.which("sh") or "/bin/sh"
 
 
-def _told(output: str, ended: Ended, seconds: float) -> str:
+def _report(output: str, ended: Ended, seconds: float) -> str:
     """What a command wrote, and under it how it went."""
     match ended.how:
         case "itself":

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from clew.core import rawjson
 from clew.errors import BadRequest, ModelError
 from clew.llm.remote import Remote
-from clew.wire.streams.building import MISSHAPEN, AnswerBuilder, told
+from clew.wire.streams.building import MISSHAPEN, AnswerBuilder, with_answer
 from clew.wire.streams.events import END, Events, read
 from clew.wire.streams.pieces import Piece
 
@@ -37,7 +37,7 @@ class RemoteSpeaker(Remote):
     def speak(self, body: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
         """Send exactly this body, streamed; `Spoken` is the last piece, and closing early hangs up."""
         answer = self.answer()
-        return told(self.name, self._pieces(body, answer), answer)
+        return with_answer(self.name, self._pieces(body, answer), answer)
 
     async def _open(self, body: Mapping[str, Any]) -> Any:
         """The answer to these very bytes, of which nothing is read yet."""
@@ -102,7 +102,7 @@ class RemoteSpeaker(Remote):
         except ModelError as error:
             failure = error
         except Exception as error:  # of the SDK's own HTTP client, whichever that is
-            failure = ModelError(f"{self.name} broke off: {self._said(error)}", "network")
+            failure = ModelError(f"{self.name} broke off: {self._error_text(error)}", "network")
         raise failure
 
     def _hear(self, event: bytes, answer: AnswerBuilder) -> Sequence[Piece]:
@@ -113,7 +113,7 @@ class RemoteSpeaker(Remote):
             answer.over = True
             return ()
         except ModelError as error:
-            raise ModelError(f"{self.name}: {self._said(error, len(str(error)))}", error.fault) from None
+            raise ModelError(f"{self.name}: {self._error_text(error, len(str(error)))}", error.fault) from None
         except BadRequest as error:
             raise ModelError(f"{self.name}: the connection was lost: {error}", "network") from None
         except MISSHAPEN as error:

@@ -9,7 +9,7 @@ from clew.testing.provider.faults import ProviderFault, Refusals, openai
 WHY = {"end": "stop", "length": "length", "window": "length", "filter": "content_filter"}
 
 
-def whole(turn: ProviderTurn) -> ProviderBody:
+def in_one_piece(turn: ProviderTurn) -> ProviderBody:
     """An answer in one piece."""
     answer = turn.answer
     message: ProviderBody = {"role": "assistant", "content": answer.text or (None if answer.calls else "")}

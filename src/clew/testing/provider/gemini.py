@@ -44,7 +44,7 @@ _FIELDS = frozenset(
 _COUNTED = _FIELDS | {"generateContentRequest", "generate_content_request"}
 
 
-def whole(turn: ProviderTurn) -> ProviderBody:
+def in_one_piece(turn: ProviderTurn) -> ProviderBody:
     """An answer in one piece."""
     if _is_blocked(turn):
         return _blocked(turn)

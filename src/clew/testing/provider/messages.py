@@ -30,7 +30,7 @@ _WORDS: Mapping[int, tuple[str, str]] = {
 }
 
 
-def whole(turn: ProviderTurn) -> ProviderBody:
+def in_one_piece(turn: ProviderTurn) -> ProviderBody:
     """An answer in one piece."""
     said = [block for block, _ in _blocks(turn)]
     return {**_head(turn), "content": said, "stop_reason": _why(turn), "usage": _usage(turn, turn.output)}

@@ -11,7 +11,7 @@ NamedEvent = tuple[str, ProviderBody]  # its name, and what it says beside name 
 WHY = {"length": "max_output_tokens", "window": "max_output_tokens", "filter": "content_filter"}
 
 
-def whole(turn: ProviderTurn) -> ProviderBody:
+def in_one_piece(turn: ProviderTurn) -> ProviderBody:
     """An answer in one piece."""
     return _response(turn, list(_items(turn)))
 

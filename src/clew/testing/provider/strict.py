@@ -23,7 +23,7 @@ class ProviderShape(Protocol):
     @property
     def refusals(self) -> Refusals: ...
 
-    def whole(self, turn: ProviderTurn) -> ProviderBody: ...
+    def in_one_piece(self, turn: ProviderTurn) -> ProviderBody: ...
     def stream(self, turn: ProviderTurn, fault: ProviderFault | None = None) -> Iterator[bytes]: ...
 
 
@@ -132,17 +132,19 @@ class StrictProvider:
         if fault:
             return _failed(turn, fault)
         if wanted.call.act == "count":
-            return _told(turn, [rawjson.dumps(named(format).counted(turn.spent.input))], streamed=False)
+            return _reply(turn, [rawjson.dumps(named(format).counted(turn.spent.input))], streamed=False)
         window = self.models.get(turn.model, self.window)
         if fault := refusals.too_long(turn.body, turn.spent.input, window):
             if heard.streamed and format == "openai_responses":  # says it in the stream
-                return _told(turn, responses.stream(turn, fault), streamed=True)
+                return _reply(turn, responses.stream(turn, fault), streamed=True)
             return _failed(turn, fault)
         answer = self._next(turn.body)
         spent = turn.spent if answer.input is None else Spent(answer.input)
-        return self._said(replace(turn, answer=answer, spent=spent), heard, wanted, blocks)
+        return self._message(replace(turn, answer=answer, spent=spent), heard, wanted, blocks)
 
-    def _said(self, turn: ProviderTurn, heard: HeardRequest, wanted: Route, blocks: list[CachedBlock]) -> ServedReply:
+    def _message(
+        self, turn: ProviderTurn, heard: HeardRequest, wanted: Route, blocks: list[CachedBlock]
+    ) -> ServedReply:
         answer, shape = turn.answer, SHAPES[turn.format]
         fault = None
         if answer.status != 200 and answer.raw is None:
@@ -152,13 +154,13 @@ class StrictProvider:
         with self._lock:
             self._cache.write(blocks)
         if answer.raw is not None:
-            return _told(turn, [answer.raw], streamed=False)
+            return _reply(turn, [answer.raw], streamed=False)
         if heard.streamed and turn.listed:
-            return _told(turn, gemini.listed(turn, fault), streamed=True, kind="application/json; charset=UTF-8")
+            return _reply(turn, gemini.listed(turn, fault), streamed=True, kind="application/json; charset=UTF-8")
         if heard.streamed:
-            return _told(turn, shape.stream(turn, fault), streamed=True)
-        whole = responses.compacted(turn) if wanted.call.act == "compact" else shape.whole(turn)
-        return _told(turn, [rawjson.dumps(whole)], streamed=False)
+            return _reply(turn, shape.stream(turn, fault), streamed=True)
+        whole = responses.compacted(turn) if wanted.call.act == "compact" else shape.in_one_piece(turn)
+        return _reply(turn, [rawjson.dumps(whole)], streamed=False)
 
     def _hear(
         self, asked: ServedRequest, wanted: Route, body: ProviderBody, blocks: list[CachedBlock]
@@ -202,7 +204,7 @@ def _read(raw: bytes) -> ProviderBody | None:
     return body if isinstance(body, dict) else None
 
 
-def _told(turn: ProviderTurn, parts: Iterable[bytes], streamed: bool, kind: str | None = None) -> ServedReply:
+def _reply(turn: ProviderTurn, parts: Iterable[bytes], streamed: bool, kind: str | None = None) -> ServedReply:
     answer = turn.answer
     headers = SHAPES[turn.format].refusals.headers(answer, turn.id("req_")) | ({"Content-Type": kind} if kind else {})
     status = 200 if streamed else answer.status

@@ -39,7 +39,7 @@ def declare(frame: Frame, names: Iterable[str]) -> Frame:
 
 
 def _parameters(frame: Frame, to: str) -> Block:
-    told, target = _told(frame), named(to)
+    told, target = _named_parameters(frame), named(to)
     if target.least_limit is not None:
         told.setdefault("limit", target.least_limit)
     if isinstance(told.get("temperature"), int | float) and target.warmest is not None:
@@ -49,7 +49,7 @@ def _parameters(frame: Frame, to: str) -> Block:
     return target.with_parameters(told)
 
 
-def _told(frame: Frame) -> dict[str, Any]:
+def _named_parameters(frame: Frame) -> dict[str, Any]:
     """The parameters that a frame names, under names of our own."""
     format = named(frame.format)
     held = format.told(frame.body)

@@ -65,7 +65,7 @@ class Overflow:
 def overflow(error: BaseException | Mapping[str, Any] | str | bytes) -> Overflow | None:
     """What an error says of a request that was too long; None if it says something else."""
     # A line each: what is said twice must not make a sentence with itself.
-    text = "\n".join(dict.fromkeys(_plain(said) for said in _said(error, 0)))
+    text = "\n".join(dict.fromkeys(_plain(said) for said in _strings_of(error, 0)))
     for wording in PLAIN:
         if found := wording.pattern.search(text):
             return _read(wording, found, text)
@@ -108,22 +108,22 @@ def _guess(wording: Wording, found: re.Match[str], text: str) -> Overflow:
     return Overflow(limit, asked, wording.provider, wording.what)
 
 
-def _said(error: object, depth: int) -> Iterator[str]:
+def _strings_of(error: object, depth: int) -> Iterator[str]:
     """Every string an error carries, from the outside in; an SDK is never imported to read its errors."""
     if error is None or depth > _DEEP:
         return
     if isinstance(error, bytes | bytearray):
-        yield from _said(bytes(error).decode("utf-8", "replace"), depth)
+        yield from _strings_of(bytes(error).decode("utf-8", "replace"), depth)
     elif isinstance(error, str):
         yield error[:_LONG]
     elif isinstance(error, int | float):
         yield str(error)
     elif isinstance(error, Mapping):
-        said = ((key, " ".join(_said(value, depth + 1))) for key, value in error.items() if key not in _ECHOED)
+        said = ((key, " ".join(_strings_of(value, depth + 1))) for key, value in error.items() if key not in _ECHOED)
         yield " ".join(f'"{key}": {value},' for key, value in said)
     elif isinstance(error, list | tuple):
         for value in error[:16]:
-            yield from _said(value, depth + 1)
+            yield from _strings_of(value, depth + 1)
     else:
         yield from _of_object(error, depth)
 
@@ -133,14 +133,14 @@ def _of_object(error: object, depth: int) -> Iterator[str]:
         yield type(error).__name__
         yield str(error)[:_LONG]
         for cause in (error.__cause__, error.__context__):
-            yield from _said(cause, depth + 1)
+            yield from _strings_of(cause, depth + 1)
     for field in (*_FIELDS, "text", "code", "status_code"):
         try:
             value = getattr(error, field, None)
         except Exception:  # noqa: S112 - `response.text` of a stream that nobody read raises
             continue
         if not callable(value):
-            yield from _said(value, depth + 1)
+            yield from _strings_of(value, depth + 1)
 
 
 def _plain(text: str) -> str:

@@ -72,7 +72,7 @@ def compaction_signature(body: WireBody, content: str) -> str:
     return b64encode(_BLOCK + stated).decode()
 
 
-def stands_as_written(block: Mapping[str, Any]) -> bool | None:
+def is_as_signed(block: Mapping[str, Any]) -> bool | None:
     """Whether a compaction block says what it said when it was signed; None if the signature is not ours to read."""
     stated = _stated(block)
     return None if stated is None else bool(stated[0] == _digest(str(block.get("content"))))

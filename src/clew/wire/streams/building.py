@@ -22,7 +22,9 @@ class AnswerBuilder(Protocol):
         """What was said so far."""
 
 
-async def told(name: str, pieces: AsyncGenerator[Piece, None], answer: AnswerBuilder) -> AsyncGenerator[Piece, None]:
+async def with_answer(
+    name: str, pieces: AsyncGenerator[Piece, None], answer: AnswerBuilder
+) -> AsyncGenerator[Piece, None]:
     """The pieces of an answer, and at its end what was spoken; one that breaks off says what had come."""
     begun, failure = False, None
     try:

@@ -21,7 +21,7 @@ class Events:
         self.bytes = 0
         self._rest: list[bytes] = []  # of an event that has not ended
         self._tail = b""  # its last bytes: a blank line may come in two chunks
-        self._whole = False
+        self._is_json = False
         self._found = False  # there was an event
         self.is_other = False  # it ended, and neither events nor JSON came
 
@@ -29,11 +29,11 @@ class Events:
         """Every event that ends in this chunk, as it came, with what stood before it and is none."""
         if not self.bytes:
             chunk = chunk.lstrip(b"\xef\xbb\xbf \r\n")
-            self._whole = chunk.startswith((b"{", b"["))
+            self._is_json = chunk.startswith((b"{", b"["))
         self.bytes += len(chunk)
-        if self._rest or self._whole:
+        if self._rest or self._is_json:
             self._rest.append(chunk)
-            if self._whole or not _BLANK.search(self._tail + chunk):
+            if self._is_json or not _BLANK.search(self._tail + chunk):
                 self._tail = (self._tail + chunk[-2:])[-2:]
                 return []
             chunk, self._rest = b"".join(self._rest), []
@@ -50,7 +50,7 @@ class Events:
 
     def end(self) -> list[bytes]:
         """The event that no empty line ended."""
-        if self._whole:
+        if self._is_json:
             whole, self._rest = b"".join(self._rest), []
             return [whole] if whole else []
         events = self.add(b"\n\n")

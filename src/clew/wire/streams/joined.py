@@ -18,7 +18,7 @@ class HeardEvent(NamedTuple):
     """One event of a stream, as it came and as it is read."""
 
     raw: bytes
-    said: Block | None  # none: it tells of an error, or cannot be read; empty: the stream says that it is over
+    block: Block | None  # none: it tells of an error, or cannot be read; empty: the stream says that it is over
     called: Sequence[Called] = ()  # whose call each fragment in it is
 
 
@@ -53,21 +53,21 @@ class JoinedStream(ABC):
     def add(self, events: Iterable[HeardEvent]) -> bytes:
         """What may go out after these."""
         for event in events:
-            if self.shown and event.said and not self._held and self._passes(event):
+            if self.shown and event.block and not self._held and self._passes(event):
                 self._out.append(event.raw)
                 continue
-            ends = self._ends(event.said) if event.said else event.said is not None
+            ends = self._ends(event.block) if event.block else event.block is not None
             if ends or self._held:
                 self._held.append(event)
-                self.over |= self._is_last(event.said or {})
+                self.over |= self._is_last(event.block or {})
             else:
-                self._tell(event, self._told(event) if event.said else None)
+                self._tell(event, self._passed_on(event) if event.block else None)
         return self._taken()
 
     def again(self) -> bytes:
         """The answer has only calls of clew's in it, and another one follows: what else its end says."""
         for event in self._held:
-            if event.said and (rest := self._unended(event)):
+            if event.block and (rest := self._unended(event)):
                 self._tell(event, rest)
         if not self.shown:  # nobody saw how it began: the next one is the first
             self._out = []
@@ -78,7 +78,7 @@ class JoinedStream(ABC):
     def end(self, muted: bool) -> bytes:
         """The end of the last answer; it is `muted` if all of its calls were clew's."""
         for event in self._held:
-            self._tell(event, self._ended(event, muted) if event.said else None)
+            self._tell(event, self._ended(event, muted) if event.block else None)
         self.shown = True
         return self._taken()
 
@@ -94,12 +94,12 @@ class JoinedStream(ABC):
         return b"event: error\ndata: " + rawjson.dumps(error) + b"\n\n"
 
     def _tell(self, event: HeardEvent, told: Block | None) -> None:
-        if not event.said or told is event.said:  # also what cannot be read, as it is
+        if not event.block or told is event.block:  # also what cannot be read, as it is
             self._out.append(event.raw)
         elif told is not None:
             name = f"event: {told['type']}\n".encode() if "type" in told else b""
             self._out.append(name + b"data: " + rawjson.dumps(told) + b"\n\n")
-        self.shown = self.shown or event.said is None or (told is not None and self._shows(told))
+        self.shown = self.shown or event.block is None or (told is not None and self._shows(told))
 
     def _taken(self) -> bytes:
         if not self.shown:
@@ -126,7 +126,7 @@ class JoinedStream(ABC):
         """Whether a caller would miss it."""
 
     @abstractmethod
-    def _told(self, event: HeardEvent) -> Block | None:
+    def _passed_on(self, event: HeardEvent) -> Block | None:
         """What the caller gets instead of an event; the same object if all of it, none if nothing."""
 
     def _unended(self, event: HeardEvent) -> Block | None:

@@ -7,7 +7,7 @@ one without is of compaction at a threshold, which stands after what it tells of
 from collections.abc import Mapping
 from typing import Any
 
-from clew.wire.rules.binding import stands_as_written
+from clew.wire.rules.binding import is_as_signed
 from clew.wire.rules.turns import Findings, Placed, Rule, WireBody, blocks
 
 COMPACT_BETA = "compact-2026-09-04"  # the header value for requests that ask for a block, or carry one
@@ -34,12 +34,12 @@ def block_comes_first(body: WireBody) -> Findings:
             yield where, "compaction_block_misplaced: messages stand in front of the compaction block"
 
 
-def block_is_as_it_came(body: WireBody) -> Findings:
+def block_is_unchanged(body: WireBody) -> Findings:
     """compaction_content_mismatch: the block was changed after the API returned it;
     messages.0.content.0.compaction.citations: Extra inputs are not permitted
     """
     for where, block in signed_blocks(body):
-        if stands_as_written(block) is False:
+        if is_as_signed(block) is False:
             yield where, "compaction_content_mismatch: the content is not what was signed"
         for key in sorted(block.keys() - BLOCK_KEYS):
             yield f"{where}.compaction.{key}", "Extra inputs are not permitted"
@@ -76,7 +76,7 @@ def _part(body: WireBody, key: str, inner: str) -> Any:
 
 COMPACTION_RULES: list[Rule] = [
     block_comes_first,
-    block_is_as_it_came,
+    block_is_unchanged,
     block_is_asked_for_alone,
     block_and_threshold_exclude_each_other,
 ]

@@ -14,7 +14,7 @@ class MessagesStream(JoinedStream):
         self._usage: Block = {}  # as the answer began
 
     def _passes(self, event: HeardEvent) -> bool:
-        said = event.said or {}
+        said = event.block or {}
         return said.get("type") == "content_block_delta" and self._places.get(said["index"], -1) == said["index"]
 
     def _ends(self, said: Block) -> bool:
@@ -26,8 +26,8 @@ class MessagesStream(JoinedStream):
     def _shows(self, told: Block) -> bool:
         return told.get("type") not in OPENINGS
 
-    def _told(self, event: HeardEvent) -> Block | None:
-        said = event.said or {}
+    def _passed_on(self, event: HeardEvent) -> Block | None:
+        said = event.block or {}
         if said.get("type") == "message_start":
             self._usage = said["message"].get("usage") or {}
             return None if self._later else said
@@ -44,7 +44,7 @@ class MessagesStream(JoinedStream):
         return said if place == index else {**said, "index": place}
 
     def _ended(self, event: HeardEvent, muted: bool) -> Block | None:
-        told = event.said or {}
+        told = event.block or {}
         if told.get("type") != "message_delta":
             return told
         if muted and (told.get("delta") or {}).get("stop_reason"):

@@ -102,7 +102,7 @@ def system_message_is_text(body: WireBody) -> Findings:
                 yield place, f"a system message holds a block of type {block['type']}"
 
 
-def thinking_is_whole(body: WireBody) -> Findings:
+def thinking_is_full(body: WireBody) -> Findings:
     """messages.1.content.0.thinking.signature: Field required"""
     needs = {"thinking": ("thinking", "signature"), "redacted_thinking": ("data",)}
     for where, block in blocks(body):
@@ -173,7 +173,7 @@ RULES: list[Rule] = [
     prefill_ends_in_a_word,
     system_message_stands_right,
     system_message_is_text,
-    thinking_is_whole,
+    thinking_is_full,
     thinking_is_not_last,
     thinking_opens_the_last_turn,
     thinking_is_bound,

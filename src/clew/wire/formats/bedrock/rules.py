@@ -95,14 +95,14 @@ def result_text_is_not_empty(body: WireBody) -> Findings:
                 yield place, f"the result of {result.get('toolUseId')} holds an empty text"
 
 
-def failed_result_says_why(body: WireBody) -> Findings:
+def failed_result_has_reason(body: WireBody) -> Findings:
     """The content field at messages.2.content.0.toolResult cannot be empty when status value is error."""
     for where, result in _of(_blocks(body), "toolResult"):
         if result.get("status") == "error" and not result.get("content"):
             yield f"{where}.content", f"the result of {result.get('toolUseId')} is an error without words"
 
 
-def tool_block_is_whole(body: WireBody) -> Findings:
+def tool_block_is_complete(body: WireBody) -> Findings:
     """Missing required parameter in messages[1].content[0].toolUse: "name" (boto3)"""
     for key, needs in (("toolUse", ("toolUseId", "name", "input")), ("toolResult", ("toolUseId", "content"))):
         for where, block in _of(_blocks(body), key):
@@ -265,8 +265,8 @@ RULES: list[Rule] = [
     message_is_not_empty,
     text_is_not_blank,
     result_text_is_not_empty,
-    failed_result_says_why,
-    tool_block_is_whole,
+    failed_result_has_reason,
+    tool_block_is_complete,
     tool_input_is_an_object,
     tool_ids_are_plain,
     tool_names_are_plain,

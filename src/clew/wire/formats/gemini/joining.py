@@ -23,7 +23,7 @@ class GeminiStream(JoinedStream):
         self._taker = self._new_taker()
 
     def _passes(self, event: HeardEvent) -> bool:
-        return self._spoke and not self._later and not event.called and not self._ends(event.said or {})
+        return self._spoke and not self._later and not event.called and not self._ends(event.block or {})
 
     def _ends(self, said: Block) -> bool:
         blocked = (said.get("promptFeedback") or {}).get("blockReason")
@@ -35,8 +35,8 @@ class GeminiStream(JoinedStream):
     def _shows(self, told: Block) -> bool:
         return any(part != {"text": ""} for c in told.get("candidates") or () for part in parts_of(c))
 
-    def _told(self, event: HeardEvent) -> Block | None:
-        said = event.said or {}
+    def _passed_on(self, event: HeardEvent) -> Block | None:
+        said = event.block or {}
         self._id = self._id or said.get("responseId")
         candidates = said.get("candidates") or []
         if not self._later and not event.called:  # most events: words of the first answer
@@ -62,13 +62,13 @@ class GeminiStream(JoinedStream):
         return {**part, "text": GAP + part["text"]} if gap else part
 
     def _unended(self, event: HeardEvent) -> Block | None:
-        said = event.said or {}
+        said = event.block or {}
         candidates = [{k: v for k, v in c.items() if k not in _END_KEYS} for c in said.get("candidates") or ()]
-        told = self._told(HeardEvent(b"", {**said, "candidates": candidates}, event.called))
+        told = self._passed_on(HeardEvent(b"", {**said, "candidates": candidates}, event.called))
         return told if told and self._shows(told) else None
 
     def _ended(self, event: HeardEvent, muted: bool) -> Block | None:
-        return self._told(event)  # it ends in one way, with calls and without
+        return self._passed_on(event)  # it ends in one way, with calls and without
 
     def _reset(self) -> None:
         self._gap = self._spoke

@@ -21,7 +21,7 @@ class ChatStream(JoinedStream):
         self._gap = False  # whether more would follow those of an earlier answer
 
     def _passes(self, event: HeardEvent) -> bool:
-        choices = event.said.get("choices") if event.said else None
+        choices = event.block.get("choices") if event.block else None
         plain = self._spoke and not self._later and not event.called
         return plain and bool(choices) and not any(choice.get("finish_reason") for choice in choices or ())
 
@@ -35,8 +35,8 @@ class ChatStream(JoinedStream):
         deltas = [choice.get("delta") or {} for choice in told.get("choices") or ()]
         return any(value for delta in deltas for key, value in delta.items() if key != "role")
 
-    def _told(self, event: HeardEvent) -> Block | None:
-        said = event.said or {}
+    def _passed_on(self, event: HeardEvent) -> Block | None:
+        said = event.block or {}
         self._id = self._id or said.get("id")
         if not self._later and not event.called:  # most events: words of the first answer
             self._spoke = self._spoke or any((c.get("delta") or {}).get("content") for c in said.get("choices") or ())
@@ -79,13 +79,13 @@ class ChatStream(JoinedStream):
         return [{**f, "index": place} if f.get("index") != place else f for f in came]
 
     def _unended(self, event: HeardEvent) -> Block | None:
-        said = event.said or {}
+        said = event.block or {}
         choices = [{**choice, "finish_reason": None} for choice in said.get("choices") or () if choice.get("delta")]
-        told = self._told(HeardEvent(b"", {**said, "choices": choices}, event.called)) if choices else None
+        told = self._passed_on(HeardEvent(b"", {**said, "choices": choices}, event.called)) if choices else None
         return told if told and self._shows(told) else None
 
     def _ended(self, event: HeardEvent, muted: bool) -> Block | None:
-        told = self._told(event) or {}
+        told = self._passed_on(event) or {}
         if self._unnamed and told.get("choices"):  # calls of nothing: that is for the caller to see
             [choice, *_] = told["choices"]
             nameless = [fragment for fragments in self._unnamed.values() for fragment in fragments]

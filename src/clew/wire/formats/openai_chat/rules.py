@@ -80,7 +80,7 @@ def tool_calls_are_not_empty(body: WireBody) -> Findings:
             yield f"{where}.tool_calls", "the list is empty: leave the key out"
 
 
-def call_is_whole(body: WireBody) -> Findings:
+def call_is_complete(body: WireBody) -> Findings:
     """Missing required parameter: 'messages[2].tool_calls[0].function'."""
     for where, message in messages(body):
         for i, call in enumerate(values(message, "tool_calls")):
@@ -230,7 +230,7 @@ RULES: list[Rule] = [
     content_is_text_or_parts,
     tool_calls_are_a_list,
     tool_calls_are_not_empty,
-    call_is_whole,
+    call_is_complete,
     arguments_are_a_string,
     call_ids_differ,
     call_id_is_short,

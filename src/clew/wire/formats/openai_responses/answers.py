@@ -47,7 +47,7 @@ class ResponsesAnswer:
                 raise failure(event.get("error") or event)
             case _ if event.get("object") == "response":
                 self._end(event)
-                return [piece for item in self._items() for piece in _whole(item)]
+                return [piece for item in self._items() for piece in _pieces_of_item(item)]
             case _ if event.get("error"):
                 raise failure(event["error"])
         return ()
@@ -112,7 +112,7 @@ def _call(item: ResponsesEvent) -> ToolCall:
     return pieces.call(item["call_id"], _name(item), raw if isinstance(raw, str) else rawjson.dumps(raw).decode())
 
 
-def _whole(item: AnswerMessage) -> Iterator[Piece]:
+def _pieces_of_item(item: AnswerMessage) -> Iterator[Piece]:
     """The pieces of an item that was not streamed."""
     if item.get("type") == "reasoning":
         yield from (Thought(part["text"]) for part in item.get("summary") or () if part.get("text"))

@@ -17,7 +17,7 @@ class ResponsesStream(JoinedStream):
         self._items: list[Block] = []  # and of this one
 
     def _passes(self, event: HeardEvent) -> bool:
-        said = event.said or {}
+        said = event.block or {}
         if said.get("type") != "response.output_text.delta" or self._number is None:
             return False
         place = said["output_index"]
@@ -35,8 +35,8 @@ class ResponsesStream(JoinedStream):
     def _shows(self, told: Block) -> bool:
         return told.get("type") not in OPENINGS
 
-    def _told(self, event: HeardEvent) -> Block | None:
-        said = event.said or {}
+    def _passed_on(self, event: HeardEvent) -> Block | None:
+        said = event.block or {}
         if said.get("type") in OPENINGS:
             if self._later:
                 return None
@@ -68,7 +68,7 @@ class ResponsesStream(JoinedStream):
         return said if said["sequence_number"] == number else {**said, "sequence_number": number}
 
     def _ended(self, event: HeardEvent, muted: bool) -> Block | None:
-        said = event.said or {}
+        said = event.block or {}
         response = unoffered(said.get("response") or {}, self._is_ours)
         own = [item for item in response.get("output") or self._items if not self._is_our_call(item)]
         output = [*self._earlier, *own]

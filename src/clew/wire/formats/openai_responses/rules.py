@@ -88,7 +88,7 @@ def part_fits_its_role(body: WireBody) -> Findings:
                 yield place, f"a message of role {message.get('role')!r} holds a part of type {kind}"
 
 
-def item_is_whole(body: WireBody) -> Findings:
+def item_is_complete(body: WireBody) -> Findings:
     """Missing required parameter: 'input[7].summary'."""
     for where, item in _items(body):
         for key in REQUIRED.get(_kind(item), ()):
@@ -253,7 +253,7 @@ RULES: list[Rule] = [
     role_is_known,
     content_is_text_or_parts,
     part_fits_its_role,
-    item_is_whole,
+    item_is_complete,
     arguments_are_a_string,
     output_is_text_or_parts,
     ids_are_short,
