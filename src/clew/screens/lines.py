@@ -20,6 +20,12 @@ def words(text: str, most: int = LOOKED_AT) -> str:
     return "".join(c if c.isprintable() else "�" for c in clip(text, most))
 
 
+def phrase(text: str, most: int) -> str:
+    """The first words of a text on one line; none of them is cut, if one of them has room."""
+    line = words(text, most)
+    return line if len(line) < most or " " not in line else f"{line[:-1].rpartition(' ')[0]} …"
+
+
 def line(console: "Console", text: str, style: str = "") -> None:
     """Print one line, cut to the width of the screen."""
     from rich.text import Text
@@ -29,15 +35,16 @@ def line(console: "Console", text: str, style: str = "") -> None:
     console.print(cut, soft_wrap=True)
 
 
-def read(console: "Console", text: str, indent: int) -> None:
+def read(console: "Console", text: str, indent: int, style: str = "dim") -> None:
     """Print a text to be read, wrapped, with nothing in it that would move a cursor."""
-    from rich.padding import Padding
     from rich.text import Text
 
-    for said in text.splitlines():
-        within = len(said) - len(said.lstrip())
-        told = Text(words(said.strip(), len(said) + 1), "dim")
-        console.print(Padding(told, (0, 0, 0, indent + within)))
+    for line in text.splitlines():
+        margin = " " * (indent + len(line) - len(line.lstrip()))
+        shown = Text(words(line.strip(), len(line) + 1), style)
+        for row in shown.wrap(console, max(1, console.width - len(margin))):
+            row.rstrip()
+            console.print(Text(margin) + row, soft_wrap=True)
 
 
 def name(edit: Edit) -> str:
