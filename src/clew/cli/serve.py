@@ -178,7 +178,7 @@ def open_(
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
-    """Open the page: conversations, what each cost, what a compaction left out, and the ways back.
+    """Open the page in a browser: read conversations, see what each cost and lost, recall, undo, fork.
 
     It is served on this machine only, until Ctrl+C. `clew serve` has the same page at its own address.
     """

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from clew.core.items import ASKING, SHORT, Edit, Node
 from clew.core.view import originals
-from clew.screens.lines import count, label, line, maker, name, numbered, read, table, words
+from clew.screens.lines import count, label, line, maker, name, numbered, print_line, read, table, words
 from clew.sessions.composition import CompositionPart, recall_id
 from clew.sessions.window import Window
 from clew.steps.worklog.blocks import author
@@ -106,8 +106,7 @@ def _heading(console: Console, shown: ShownWindow) -> None:
     undone = ", undone since" if session.undone else ""
     told = Text(numbered(session), "bold")
     told.append(f" · {session.cause}{undone} · {words(found.view.frame.model or '-', 40)} · {sent}", "dim")
-    told.truncate(console.width, overflow="ellipsis")
-    console.print(told, soft_wrap=True)
+    print_line(console, told)
 
 
 def _table(console: Console, parts: Sequence[CompositionPart], colours: bool) -> None:
