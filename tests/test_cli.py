@@ -181,6 +181,9 @@ def test_a_search_shows_ids_and_lines(clew: Shell, recalled: str) -> None:
     done = clew("search", "which table is missing?", "--in", listed)
     assert done.stdout.splitlines()[0].startswith(f"{recalled}  {listed}  result of ")
     assert "error: no such table" in done.stdout
+    for hit in re.split(r"^(?=\S)", done.stdout, flags=re.MULTILINE):
+        numbers = re.findall(r"^ +(\d+)  ", hit, re.MULTILINE)
+        assert len(set(numbers)) == len(numbers)
     missing = clew("search", "zebra", "--in", listed)
     assert (missing.exit_code, missing.stderr) == (0, f"clew: no match for 'zebra' in {listed}\n")
 
