@@ -54,7 +54,7 @@ class DemoTurn:
     turns: int
     view: int  # sent in this call
     limit: int  # of one call
-    said: int  # until now
+    original: int  # until now
     sent: int  # in all calls until now
     everything: int  # what all calls until now would have been with nothing left out
     last: str  # the newest edits, in words
@@ -278,7 +278,7 @@ def meter(turn: DemoTurn, width: int) -> Group:
     view = ProgressBar(turn.limit, turn.view, wide, complete_style="cyan")
     table.add_row("call", turns, f"{turn.number} of {turn.turns}")
     table.add_row("sent", view, f"{turn.view:,} of {turn.limit:,} tokens")
-    table.add_row("said", f"{turn.said:,} tokens")
+    table.add_row("said", f"{turn.original:,} tokens")
     table.add_row("saved", f"{turn.saved:.0%} of {turn.everything:,} tokens")
     last = Text(f"edit   {turn.last or 'none yet: everything fits'}", no_wrap=True, overflow="ellipsis")
     last.stylize("bold", 0, 4)
@@ -305,7 +305,7 @@ async def play(turns: AsyncIterator[DemoTurn], console: Console, tick: float) ->
 def milestone(turn: DemoTurn) -> str:
     """How a replay stands, for a log."""
     return (
-        f"call {turn.number:>4} of {turn.turns}: {turn.said:>7,} tokens so far, {turn.view:>7,} sent, "
+        f"call {turn.number:>4} of {turn.turns}: {turn.original:>7,} tokens so far, {turn.view:>7,} sent, "
         f"{turn.saved:.0%} saved in all"
     )
 
@@ -313,7 +313,7 @@ def milestone(turn: DemoTurn) -> str:
 def figures(console: Console, replay: Replay, last: DemoTurn, proof: RecallProof) -> None:
     """What a replay came to."""
     rows = [
-        ("conversation", f"{last.said:,} tokens in {replay.calls[-1]} messages"),
+        ("conversation", f"{last.original:,} tokens in {replay.calls[-1]} messages"),
         ("the last call", f"{last.view:,} tokens of it sent, where {last.limit:,} fit"),
         ("all calls", f"{last.sent:,} tokens instead of {last.everything:,} ({last.saved:.0%} less)"),
         ("originals", f"{proof.recalled} of {proof.hidden} behind summaries come back byte for byte"),
@@ -340,7 +340,7 @@ def picture(console: Console, replay: Replay, last: DemoTurn) -> None:
         cells = f"{before:>7,} {after:>7,}"
         shown = Text.assemble(_padded(request, wide), f" {cells}  ", (form, "" if form == UNCHANGED else "cyan"))
         console.print(shown, soft_wrap=True)
-    console.print(Text(f"{'tokens':<{wide}} {last.said:>7,} {last.view:>7,}\n", "bold"), soft_wrap=True)
+    console.print(Text(f"{'tokens':<{wide}} {last.original:>7,} {last.view:>7,}\n", "bold"), soft_wrap=True)
 
 
 def _padded(text: str, width: int) -> str:
