@@ -465,7 +465,7 @@ async def test_an_odd_reply_is_never_worth_a_turn(reply: str | Reply) -> None:
     await run.close()
 
 
-async def test_what_the_cache_holds_is_foretold() -> None:
+async def test_what_the_cache_holds_is_estimated() -> None:
     """The prefix that a request shares with the one before it, counted from the bodies, is what the call says."""
     run = Session(None)
     before: list[Any] = []
