@@ -318,13 +318,13 @@ def test_any_json_stays_json(value: Any) -> None:
 
 @pytest.mark.parametrize("line", ["a", "-----BEGIN ", "password=", cut("aK3v9Xm2Q7w8", 3000) + "+/ "])
 def test_a_line_of_megabytes_comes_to_an_end(line: str) -> None:
-    assert masked(line * (2_000_000 // len(line)))
+    assert masked(line * (1_000_000 // len(line)))
 
 
 def test_a_word_said_all_the_time_comes_to_an_end() -> None:
     for word in sorted({word for kind in (*SHAPES, *PLACES) for word in kind.words}):
-        assert masked(f"{word} " * 1000), word
-        assert masked(word * 1000), word
+        assert masked(f"{word} " * 500), word
+        assert masked(word * 500), word
 
 
 # --- in disguise ------------------------------------------------------------------------------------------------------
