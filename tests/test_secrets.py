@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from amounts import MANY
 from clew.core.items import Frame, Item, Opening
 from clew.errors import BadRequest
 from clew.secrets.kinds import NAMES, PLACES, RULES, SHAPES, VALUES
@@ -72,7 +73,7 @@ def test_escaped_text_is_masked_too() -> None:
 
 
 def test_json_stays_json_of_the_same_structure() -> None:
-    for secret, text in CASES:
+    for secret, text in CASES if MANY > 1 else CASES[::2]:
         inner = {"n": 1, "é": [None, {"command": f"x\té\n{text}", "deep": json.dumps({"body": text})}]}
         said = json.dumps(inner)
         call = Item("call", "assistant", said, "bash", "c1", wire={"function": {"arguments": said}})
