@@ -380,6 +380,7 @@ async def test_what_is_no_answer_is_a_fault(raw: bytes, fault: str, format: str)
     assert caught.value.fault == fault, caught.value
 
 
+@pytest.mark.few(2)  # those that fall silent wait for three seconds
 @each_format
 @pytest.mark.parametrize(
     ("answer", "timeout", "said"),
