@@ -48,7 +48,7 @@ def talk() -> list[dict[str, Any]]:
 # --- demo -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_demo_shows_before_and_after_and_commands_that_work_and_in_a_large_window_that_all_fits(clew: Shell) -> None:
+def test_the_demo_shows_before_and_after_and_ends_with_commands_that_work(clew: Shell) -> None:
     done = clew("demo", "--fast")
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
