@@ -241,7 +241,7 @@ FAULTS: dict[str, str | Reply | Exception] = {
 }
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("fault", "good"), combined(sorted(FAULTS), [0, 1, 2]))
 async def test_every_fault_at_every_stage(fault: str, good: int) -> None:
     """Some calls go well, then all fail: views stay valid and fit, all originals stay, few calls are made."""
@@ -661,7 +661,7 @@ class Obedient:
             yield line
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("size", [2_000, 3_000, 12_000])
 @pytest.mark.parametrize("at", [0, 1])
 async def test_as_much_as_a_model_is_asked_for_stands(at: int, size: int) -> None:
@@ -678,7 +678,7 @@ async def test_as_much_as_a_model_is_asked_for_stands(at: int, size: int) -> Non
     assert author.asked >= min(0.8 * author.size, meter.nodes(alone.nodes[at] for at in blocks(alone)).tokens / 2)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("over", [1.2, 1.6, 3.0])
 async def test_of_a_chapter_that_is_too_long_as_much_stands_as_there_is_room_for(over: float) -> None:
     view = view_of(shipped()[1].messages)

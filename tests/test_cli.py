@@ -78,12 +78,9 @@ def test_the_demo_shows_before_and_after_and_ends_with_commands_that_work(clew: 
     assert [command.split()[0] for command in commands] == ["show", "recall", "open"]
     assert all(clew(*command.split()).exit_code == 0 for command in commands[:2])
 
-
-def test_a_demo_in_a_large_window_changes_nothing_and_says_so(clew: Shell) -> None:
-    done = clew("demo", "--fast", "--window", 200_000)
-    assert "Everything fits: try a smaller --window\n" in done.stdout
-    assert "0 of 0 behind summaries come back" in done.stdout
     again = clew("demo", "--fast", "--window", 200_000)
+    assert "Everything fits: try a smaller --window\n" in again.stdout
+    assert "0 of 0 behind summaries come back" in again.stdout
     assert "clew show demo  #" in done.stdout
     assert "clew show demo-2  #" in again.stdout
     assert clew("show", "demo").exit_code == 0  # the first, whoever else is called demo-2

@@ -226,13 +226,12 @@ class Compactor:
 
     async def _spared(self, scope: Scope, branch: Branch, view: View, target: Target, aimed: Target) -> View:
         """The view reduced, without touching what somebody brought back by an undo, as long as it fits so."""
-        if not branch.trace.held:
-            return await self._reduced(scope, branch, view, target, aimed)
-        holding = with_(view, pinned=view.pinned | branch.trace.held)
-        after = await self._reduced(scope, branch, holding, target, aimed)
-        size, rate = branch.ledger.size.measure(after)
-        if not size.within(target.at(rate).limit):
-            return await self._reduced(scope, branch, view, target, aimed)
+        for pinned in dict.fromkeys((view.pinned | branch.trace.held, view.pinned)):
+            holding = with_(view, pinned=pinned)
+            after = await self._reduced(scope, branch, holding, target, aimed)
+            size, rate = branch.ledger.size.measure(after)
+            if size.within(target.at(rate).limit):
+                break
         return view if after is holding else with_(after, pinned=view.pinned)
 
     async def _reduced(self, scope: Scope, branch: Branch, view: View, target: Target, aimed: Target) -> View:
@@ -325,10 +324,8 @@ def accepted(branch: Branch, view: View, shown: View) -> View:
 
 def _may_fit(branch: Branch, view: View, target: Target) -> bool:
     """Whether a view fits; where only the learned rate says that it does not, the provider shall judge."""
-    if branch.ledger.size.measure(view)[0].within(target.limit):
-        return True
     size, bounds = likely(branch, view, target)
-    return size.within(bounds.limit)
+    return size.within(target.limit) or size.within(bounds.limit)
 
 
 def _key(scope: Scope, branch: Branch) -> tuple[Scope, str]:
