@@ -36,27 +36,13 @@ class Summarize(PureStep):
     def apply(self, view: View, target: Target) -> View:
         if self.reached:
             self.reached((view, target))
-        target = _beside_models(view, beside_log(view, target), self.chapters)
+        target = beside_log(view, target)
         while target.excess(view):  # beside blocks that one pass wrote, the next may find room for another
             swaps = LogFold(History(view, target, self.focus, self.chapters), self.most, self.merges).swaps()
             before, view = view, view.replace_all(swaps, by=self)
             if target.size(view).tokens >= target.size(before).tokens:
                 break
         return view
-
-
-def _beside_models(view: View, target: Target, chapters: Sequence[Chapter]) -> Target:
-    """Where models write in a narrow window: half of the way to the next compaction. What came since they were asked
-    they will tell, too, and better than code, which would have to tell of it now."""
-    low = with_(target, aimed=None).goal.tokens
-    asks_less = target.goal.tokens < low
-    if not target.budget.is_narrow or asks_less or not target.excess(view):
-        return target
-    history = History(view, target, chapters=chapters)
-    if not history.chapters and not (history.old and history.old[max(history.old)][0].author):
-        return target
-    more = max(target.goal.tokens, (low + target.threshold) // 2)
-    return with_(target, aimed=target.goal._replace(tokens=more))
 
 
 def briefed(

@@ -254,7 +254,9 @@ class LogFold:
         free = self.goal.tokens - rest - self.history.log_tokens(log.values())
         if is_small:  # the old ones have what new ones leave, up to their full length
             room = max(min(room, want), room - self._at_length(log) + self.history.log_tokens(log.values()))
-        full = extent < len(self.free)
+        full = extent < len(self.free)  # more can be folded instead
+        if full and self.history.target.budget.is_narrow:  # by code: there the record has its words before what is new
+            full, room = False, max(room, want)
         made = self.writing.written(spans, max(LEAST_BLOCK // 2, room), self.stands, free, full=full)
         return self._with_left(log, made) if made else []
 
