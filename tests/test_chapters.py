@@ -1,6 +1,7 @@
 """Chapters by a model in a running session: written in the background, kept in the log, missed if they do not come."""
 
 import asyncio
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
@@ -31,7 +32,7 @@ from clew.steps.chapters.allowance import Allowance, CallLimits
 from clew.steps.chapters.author import NOTHING_KNOWN, ReaderKnows
 from clew.steps.chapters.by_model import ByModel
 from clew.steps.chapters.model import Prompt, Reply
-from clew.steps.chapters.questions import instruction
+from clew.steps.chapters.questions import WORDS, instruction
 from clew.steps.chapters.with_chapters import WithChapters
 from clew.steps.worklog.blocks import ADDED, Block, blocks
 from clew.steps.worklog.fold import ChapterStretch
@@ -73,7 +74,7 @@ class Session:
         self.heard: list[events.Event] = []
         self.model, self.waits = model, settings.pop("waits", False)  # for what its model writes, after each turn
         limits = settings.pop("limits", CallLimits())
-        author = ByModel(model, size=300, seconds=60, allowance=Allowance(limits)) if model else None
+        author = ByModel(model, size=settings.pop("size", 300), seconds=60, allowance=Allowance(limits)) if model else None
         step = PRESETS["summarizing"]()
         self.store = SQLite(":memory:")
         budget = settings.pop("budget", BUDGET)
@@ -222,6 +223,37 @@ async def test_where_the_room_is_small_older_chapters_are_told_anew_as_one() -> 
     assert told, "one block, in the model's words"
     assert told[0].startswith("[work log, request"), told[0]
     assert asked[0].startswith("requests ") or asked[0].startswith("request "), "of the record, not of originals"
+    await run.close()
+
+
+async def test_in_a_narrow_window_the_record_stands_as_it_was_told() -> None:
+    """Whatever is new: a model has told all of it in the room that there is, and what it leaves out is gone."""
+
+    tokens = counter_for("gpt-4o").text
+
+    def script(prompt: Prompt) -> str:
+        parts = asked_of(prompt)
+        sizes = re.findall(r"in full at most ([\d,]+) words", prompt.system) or re.findall(
+            r"<full>.* at most ([\d,]+) words", prompt.system
+        )
+        told = list[str]()
+        for (_, text), size in zip(parts, sizes, strict=True):
+            lines, left = list[str](), int(size.replace(",", "")) / WORDS  # as many tokens
+            for line in text.splitlines():
+                left -= tokens(line) + 1
+                lines += [line] if left > 0 else []
+            told.append(f"<line>{lines[0]}</line><short>{lines[0]}</short><full>{chr(10).join(lines)}</full>")
+        return "\n".join(told)
+
+    limits, small = CallLimits(hourly_calls=999, hourly_tokens=10**9), Budget(4_000, 300, tail=300)
+    run = Session(ScriptedModel(script), limits=limits, waits=True, budget=small, size=4_000)
+    records = list[Block]()
+    for n in range(1, 80):
+        view = await run.turn(n)
+        records += [block for block, _ in blocks(view).values() if block.author and block.stands_for > 4_000]
+    assert records, "what was told anew"
+    cut = [(len(block.text), len(block.texts[0])) for block in records if len(block.text) < len(block.texts[0])]
+    assert not cut, (len(cut), len(records), cut)
     await run.close()
 
 
