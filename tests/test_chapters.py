@@ -74,7 +74,9 @@ class Session:
         self.heard: list[events.Event] = []
         self.model, self.waits = model, settings.pop("waits", False)  # for what its model writes, after each turn
         limits = settings.pop("limits", CallLimits())
-        author = ByModel(model, size=settings.pop("size", 300), seconds=60, allowance=Allowance(limits)) if model else None
+        author = (
+            ByModel(model, size=settings.pop("size", 300), seconds=60, allowance=Allowance(limits)) if model else None
+        )
         step = PRESETS["summarizing"]()
         self.store = SQLite(":memory:")
         budget = settings.pop("budget", BUDGET)
@@ -226,8 +228,9 @@ async def test_where_the_room_is_small_older_chapters_are_told_anew_as_one() -> 
     await run.close()
 
 
-async def test_in_a_narrow_window_the_record_stands_as_it_was_told() -> None:
-    """Whatever is new: a model has told all of it in the room that there is, and what it leaves out is gone."""
+async def test_in_a_narrow_window_a_model_is_asked_for_all_that_has_room_and_its_record_stands_as_it_was_told() -> None:
+    """What a model leaves out there once is gone, and so is what code would leave out of its words."""
+    asked = list[float]()
 
     tokens = counter_for("gpt-4o").text
 
@@ -237,6 +240,7 @@ async def test_in_a_narrow_window_the_record_stands_as_it_was_told() -> None:
             r"<full>.* at most ([\d,]+) words", prompt.system
         )
         told = list[str]()
+        asked.append(sum(int(size.replace(",", "")) for size in sizes) / WORDS)
         for (_, text), size in zip(parts, sizes, strict=True):
             lines, left = list[str](), int(size.replace(",", "")) / WORDS  # as many tokens
             for line in text.splitlines():
@@ -247,13 +251,17 @@ async def test_in_a_narrow_window_the_record_stands_as_it_was_told() -> None:
 
     limits, small = CallLimits(hourly_calls=999, hourly_tokens=10**9), Budget(4_000, 300, tail=300)
     run = Session(ScriptedModel(script), limits=limits, waits=True, budget=small, size=4_000)
+    for n, message in enumerate(run.messages):
+        if message["role"] == "tool":  # now little, now much
+            message["content"] = (message["content"] * 3)[: 2_400 if n % 12 == 0 else 200]
     records = list[Block]()
-    for n in range(1, 80):
+    for n in range(1, 120):
         view = await run.turn(n)
         records += [block for block, _ in blocks(view).values() if block.author and block.stands_for > 4_000]
     assert records, "what was told anew"
     cut = [(len(block.text), len(block.texts[0])) for block in records if len(block.text) < len(block.texts[0])]
     assert not cut, (len(cut), len(records), cut)
+    assert asked[0] > 400, asked  # while it has all the room, and not a seventh of what it tells of
     await run.close()
 
 
