@@ -115,7 +115,7 @@ class LogFold:
         ratio, old_most = RATIO, -1
         if target.budget.is_narrow:  # what was written stands as it is: nobody can tell it in other words by then
             ratio, old_most = RATIO_NARROW, min(self.most, self.goal.tokens - (rest if stays is None else stays))
-            room = min(most, self._newest_room(old_most))
+            room = min(most, self._newest_room(old_most)) if self.log else room
         found = list[ChapterStretch]()
         for run in runs([group for group in self.free[:extent] if group not in self.history.chapters]):
             tokens = self.history.tokens_of(run)
