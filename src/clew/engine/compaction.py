@@ -158,7 +158,7 @@ class Compactor:
             return view, found
         view = await self.with_originals(scope, view, aimed)
         expected = branch.ledger.size.expected(view)
-        after = await self._spared(scope, branch, view, target, aimed)
+        after = await self._spared(scope, branch, view, target, self._beside_chapters(scope, branch, view, aimed))
         if after is view:
             return view, found
         found = settled(found, branch, view, after)
@@ -217,6 +217,15 @@ class Compactor:
         last = next((n for n in range(len(said), 0, -1) if said[n - 1].id in told), 0) if told else 0
         new = {place.id for place in said[max(last, branch.ledger.asked) :]}
         return bounds.meter.nodes(n for n in view.nodes if n.id in new).tokens >= ASK_SHARE * bounds.room
+
+    def _beside_chapters(self, scope: Scope, branch: Branch, view: View, aimed: Target) -> Target:
+        """In a narrow window, half of the way to the next compaction where a model has told of what will be folded: it
+        will tell of what came since, too, and better than code, which would have to tell of it now."""
+        told = {id for chapter in self.chapters(scope, branch) for id in chapter.ids}
+        if not aimed.budget.is_narrow or not any(n.id in told for n in view.nodes):
+            return aimed
+        tokens = max(aimed.goal.tokens, (aimed.goal.tokens + aimed.threshold) // 2)
+        return with_(aimed, aimed=aimed.goal._replace(tokens=tokens))
 
     def _is_early(self, scope: Scope, branch: Branch, view: View, target: Target) -> bool:
         """Whether a fold can wait until there is enough for a model to write of: no chapter is there to be used."""
