@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from clew import wire
-from clew.agent.results import frame, partial
+from clew.agent.loop import frame, partial
 from clew.core.items import Item
 from clew.errors import BadRequest, ModelError
 from clew.wire.convert.extras import with_tail, with_tools

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from clew import __version__
-from clew.mcp.tools import SCHEMAS
+from clew.mcp.server import SCHEMAS
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "scripts" / "plugin_tree.py"

@@ -14,8 +14,8 @@ from clew.catalog.usage import Spent
 from clew.core.limits import Budget
 from clew.core.view import View
 from clew.engine.settings import Settings
+from clew.lab.act import Lived, clients_own, everything, with_clew
 from clew.lab.caches import Automatic, Marked, PriceCache
-from clew.lab.replaying import Lived, clients_own, everything, with_clew
 from clew.lab.session import LabSession
 from clew.sessions.transcripts import Transcript
 from clew.sessions.transcripts.shape import Script

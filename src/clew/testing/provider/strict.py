@@ -4,19 +4,41 @@ refuse, and has a prompt cache whose hits it reports."""
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Protocol
+from typing import NamedTuple, Protocol
+from urllib.parse import parse_qs
 
 from clew.catalog.usage import Spent
 from clew.core import rawjson
 from clew.errors import BadRequest
-from clew.testing.provider import chat, counts, gemini, messages, responses
+from clew.testing.provider import chat, gemini, messages, responses
 from clew.testing.provider.answers import Answer, ProviderBody, ProviderTurn
-from clew.testing.provider.cache import Cache, CachedBlock, opening, prompt, shared
+from clew.testing.provider.cache import Cache, CachedBlock, counted, opening, prompt, shared
 from clew.testing.provider.faults import ProviderFault, Refusals
-from clew.testing.provider.routes import Route, route, speaker
 from clew.testing.provider.serving import LoopbackServer, ServedReply, ServedRequest
 from clew.wire import check, named
+from clew.wire.formats.base import ApiCall
 from clew.wire.formats.gemini import NAME as GEMINI
+from clew.wire.requests import api_call, format_of_client
+
+
+class Route(NamedTuple):
+    """What a request wants."""
+
+    call: ApiCall
+    events: bool = True  # else a stream comes as one list
+
+
+def route(asked: ServedRequest) -> Route | None:
+    """What is asked for, if it is served."""
+    call = api_call(asked.path)
+    if call is None:
+        return None
+    return Route(call, not call.streamed or parse_qs(asked.query).get("alt") == ["sse"])
+
+
+def speaker(asked: ServedRequest) -> str:
+    """Whose client it is, where no route tells."""
+    return format_of_client(asked.path, asked.headers)
 
 
 class ProviderShape(Protocol):
@@ -124,7 +146,7 @@ class StrictProvider:
         body = _read(asked.raw)
         if body is not None and wanted.call.model:
             body = {**body, "model": wanted.call.model}
-        blocks = list(prompt(counts.counted(body or {})))
+        blocks = list(prompt(counted(body or {})))
         heard, number = self._hear(asked, wanted, body or {}, blocks)
         turn = ProviderTurn(format, heard.body, spent=heard.spent, number=number, listed=not wanted.events)
         refusals = SHAPES[format].refusals
@@ -186,7 +208,7 @@ class StrictProvider:
             return fault
         if self.models and turn.model not in self.models:
             return refusals.fault(404, turn.model)
-        found = check(counts.counted(turn.body), turn.format)
+        found = check(counted(turn.body), turn.format)
         return refusals.broken(found[0]) if found else None
 
     def _next(self, body: ProviderBody) -> Answer:
