@@ -206,11 +206,14 @@ class ModelCalls:
         if text is None:
             return None
         streamed = bool(frame.body.get("stream")) if call.streamed is None else call.streamed
-        spent = own_answers.TokensRead.of(await asked.body(), text, frame.model, frame.format)
+        raw = await asked.body()
         if side.form == "item":
-            return own_answers.responses([self.seals.sealed(scope, text)], frame.model, streamed, spent)
+            turn = own_answers.turn_of(raw, text, frame.model, frame.format)
+            return own_answers.responded(turn, self.seals.sealed(scope, text), streamed)
         alt = "sse" if "alt=sse" in asked.query else ""
-        return own_answers.answer(in_form(text, side), call.format, frame.model, streamed, spent, alt)
+        return own_answers.answer(
+            own_answers.turn_of(raw, in_form(text, side), frame.model, call.format), streamed, alt
+        )
 
     async def compact(self, asked: GatewayRequest, scope: Scope) -> GatewayReply | None:
         """The answer to a client that has a history compacted, in one item; None where the provider must give it."""
@@ -227,9 +230,8 @@ class ModelCalls:
         text = await self._summary(scope, speaker(asked, raw).name, (side, frame, items))
         if text is None:
             return None
-        spent = own_answers.TokensRead.of(raw, text, frame.model, frame.format)
-        item = self.seals.sealed(scope, text)
-        return own_answers.responses([item], frame.model, False, spent, "response.compaction")
+        turn = own_answers.turn_of(raw, text, frame.model, frame.format)
+        return own_answers.folded(turn, self.seals.sealed(scope, text))
 
     async def _summary(self, scope: Scope, session: str | None, beside: Beside, words: str = "") -> str | None:
         began = perf_counter()
