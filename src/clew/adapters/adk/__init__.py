@@ -101,7 +101,7 @@ class ClewPlugin(Adapter, BasePlugin):
     async def _fitted(self, call: _ModelCall) -> list[types.Content]:
         body = {**call.frame, "contents": [dumped(content) for content in call.contents]}
         sent = await call.thread.fit(body, NAME)
-        if not sent.view.edits and not sent.told:
+        if not sent.view.edits and not sent.status:
             return list(call.contents)
         return back(sent.body["contents"], call.contents)
 

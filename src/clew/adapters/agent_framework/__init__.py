@@ -150,7 +150,7 @@ class _ChatFitting(ChatMiddleware):
     async def _fitted(self, model: str, options: Mapping[str, Any], whole: Sequence[Message]) -> list[Message] | None:
         said = WireMessages(whole)
         sent = await self._thread.fit(self._body(model, options, said), AGENT_FRAMEWORK_FORMAT)
-        return said.back(sent.body["messages"]) if sent.view.edits or sent.told else None
+        return said.back(sent.body["messages"]) if sent.view.edits or sent.status else None
 
     async def _heard(
         self, model: str, options: Mapping[str, Any], whole: Sequence[Message], response: ChatResponse[Any]

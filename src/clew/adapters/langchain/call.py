@@ -69,7 +69,7 @@ class FittedCall:
         names = {tool.get("function", {}).get("name") for tool in sent.body.get("tools") or ()}
         offered = [tool for tool in self._tools if tool.name in names] if sent.offers else []
         request = self.request.override(tools=[*self.request.tools, *offered]) if offered else self.request
-        if not (sent.view.edits or sent.told):
+        if not (sent.view.edits or sent.status):
             return request
         messages = sendable(sent.body, self._held)
         if binds("anthropic", name):

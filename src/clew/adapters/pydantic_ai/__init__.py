@@ -109,7 +109,7 @@ class ClewCapability(Adapter, AbstractCapability[AgentDepsT]):
         run.thread.own = self._author(ctx, asked)
         said = Converted(asked.messages)
         sent = await run.thread.fit(_body(run.frame, said), PYDANTIC_FORMAT)
-        return said.back(sent.body["messages"]) if sent.view.edits or sent.told else None
+        return said.back(sent.body["messages"]) if sent.view.edits or sent.status else None
 
     def _author(self, ctx: RunContext[AgentDepsT], asked: ModelRequestContext) -> ByModel | None:
         """The model of a run; not where it must answer with an object, nor where its provider runs tools."""
