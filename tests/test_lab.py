@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from clew import catalog
-from clew.catalog.cost import cost
-from clew.catalog.usage import Spent
+from clew.catalog.usage import Spent, cost
 from clew.core.limits import Budget
 from clew.engine.settings import Settings
 from clew.lab import Lab, LabWay

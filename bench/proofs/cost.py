@@ -9,8 +9,7 @@ from typing import Any
 from benchmark.corpus import Corpus
 from benchmark.judging import MODEL
 from clew import catalog
-from clew.catalog.cost import cost
-from clew.catalog.usage import Spent
+from clew.catalog.usage import Spent, cost
 from clew.core.limits import Budget
 from clew.core.view import View
 from clew.engine.settings import Settings

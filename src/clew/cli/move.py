@@ -20,7 +20,7 @@ from clew.cli.app import (
     opened,
     printable,
 )
-from clew.cli.completion import names as known
+from clew.cli.app import names as known
 from clew.errors import BadRequest
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 
 from clew import catalog
 from clew.audit.compactions import audited
-from clew.catalog.cost import cost
-from clew.catalog.usage import Spent
+from clew.catalog.usage import Spent, cost
 from clew.core.bridge import run
 from clew.core.cuts import groups
 from clew.core.items import Item, Node

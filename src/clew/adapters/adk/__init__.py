@@ -22,8 +22,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 
-from clew.adapters.host import Adapter, Deciding, Host, Where, call_from, caller
-from clew.adapters.hosted import CHAPTER, Hosted, asked_here
+from clew.adapters.host import CHAPTER, Adapter, Deciding, Host, Hosted, Where, asked_here, call_from, caller
 from clew.adapters.restoring import WireMessage, restored
 from clew.catalog.usage import Spent, spent
 from clew.core import rawjson

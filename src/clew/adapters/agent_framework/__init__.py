@@ -27,8 +27,7 @@ except ImportError:
     raise MissingExtra("clew.adapters.agent_framework needs Microsoft Agent Framework", "agent-framework") from None
 
 from clew.adapters.agent_framework.messages import AGENT_FRAMEWORK_FORMAT, WireMessages, frame_of
-from clew.adapters.host import Adapter, Host, Naming, Where, calling
-from clew.adapters.hosted import Hosted, asked_here
+from clew.adapters.host import Adapter, Host, Hosted, Naming, Where, asked_here, calling
 from clew.catalog.usage import Spent
 from clew.exchange.thread import Thread, answered, best
 from clew.steps.chapters.by_model import ByModel

@@ -16,7 +16,7 @@ from crewai.utilities.i18n import I18N_DEFAULT
 from crewai.utilities.llm_utils import create_llm
 from pydantic import PrivateAttr
 
-from clew.adapters.hosted import Hosted
+from clew.adapters.host import Hosted
 from clew.catalog.usage import Spent
 from clew.core.bridge import run
 from clew.core.threads import in_thread_of_its_own

@@ -32,8 +32,7 @@ from inspect_ai.model import (
 )
 from inspect_ai.tool import Tool, ToolCall, ToolDef, ToolInfo, ToolParam, ToolParams
 
-from clew.adapters.host import Host, Where, call_from, caller
-from clew.adapters.hosted import CHAPTER, Hosted, asked_here
+from clew.adapters.host import CHAPTER, Host, Hosted, Where, asked_here, call_from, caller
 from clew.adapters.restoring import restored
 from clew.adapters.weaving import plain
 from clew.catalog.usage import Spent

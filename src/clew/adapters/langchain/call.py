@@ -11,8 +11,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from langchain_core.tools import BaseTool
 
 from clew import catalog
-from clew.adapters.host import Host
-from clew.adapters.hosted import CHAPTER, Hosted
+from clew.adapters.host import CHAPTER, Host, Hosted
 from clew.adapters.langchain.messages import (
     LANGCHAIN_FORMAT,
     HeldMessage,

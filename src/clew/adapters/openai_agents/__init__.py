@@ -21,8 +21,7 @@ from agents.models.default_models import get_default_model
 from agents.run_config import CallModelData, ModelInputData
 from agents.tool_context import ToolContext
 
-from clew.adapters.host import Deciding, Host, Where
-from clew.adapters.hosted import Hosted, asked_here
+from clew.adapters.host import Deciding, Host, Hosted, Where, asked_here
 from clew.adapters.openai_agents.provider import FittedInput, HearingProvider
 from clew.adapters.openai_agents.writing import asked, may_be_asked
 from clew.adapters.restoring import restored

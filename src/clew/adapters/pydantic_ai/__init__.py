@@ -36,8 +36,7 @@ from pydantic_ai.tools import AgentDepsT, ToolDefinition
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai.usage import RequestUsage
 
-from clew.adapters.host import Adapter, Host, Naming, Where, calling
-from clew.adapters.hosted import CHAPTER, Hosted, asked_here
+from clew.adapters.host import CHAPTER, Adapter, Host, Hosted, Naming, Where, asked_here, calling
 from clew.adapters.pydantic_ai.messages import PYDANTIC_FORMAT, Converted, frame_of
 from clew.catalog.usage import Spent
 from clew.exchange.thread import Thread, answered, best

@@ -19,8 +19,7 @@ from strands.models.llamacpp import LlamaCppModel
 from strands.types.content import Message, Messages
 from strands.types.tools import ToolSpec
 
-from clew.adapters.host import Host
-from clew.adapters.hosted import Hosted
+from clew.adapters.host import Host, Hosted
 from clew.adapters.strands.protecting import JOINED, Protecting, pinned
 from clew.catalog.usage import spent
 from clew.core.bridge import cross, run
