@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from clew import __version__
 from clew.core.arguments import checked, takes
+from clew.core.lazy import gone
 from clew.errors import ClewError, NotFound, ToolError
 from clew.mcp.telling import MOST_CHARACTERS, bounded, sized
 from clew.text.framing import neutral
@@ -60,6 +61,9 @@ PLAIN_TEXT = "text/plain"
 
 Params = Mapping[str, Any]
 McpReply = dict[str, Any]
+
+
+__getattr__ = gone(__name__, server="`clew mcp` is it; in a program, `clew.mcp.stdio.serve_lines`")
 
 
 class McpError(Exception):

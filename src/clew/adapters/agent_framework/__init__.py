@@ -29,12 +29,15 @@ except ImportError:
 from clew.adapters.agent_framework.messages import AGENT_FRAMEWORK_FORMAT, WireMessages, frame_of
 from clew.adapters.host import Adapter, Host, Hosted, Naming, Where, asked_here, calling
 from clew.catalog.usage import Spent
+from clew.core.lazy import gone
 from clew.exchange.thread import Thread, answered, best
 from clew.steps.chapters.by_model import ByModel
 from clew.steps.chapters.model import Prompt, Reply
 from clew.wire.formats.tools import ToolDeclaration
 
 __all__ = ["ClewProvider"]
+
+__getattr__ = gone(__name__, ClewCompactionStrategy="`ClewProvider` does what it did, and offers recall")
 
 
 class ClewProvider(Adapter, ContextProvider):
