@@ -4,7 +4,7 @@ refuse, and has a prompt cache whose hits it reports."""
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from clew.catalog.usage import Spent
@@ -245,7 +245,7 @@ def _written(turn: ProviderTurn, fault: ProviderFault) -> ProviderBody:
     return REFUSALS[turn.format].written(fault, turn.id("req_"), turn.answer)
 
 
-def _folded(turn: ProviderTurn) -> list[Mapping[str, Any]]:
+def _folded(turn: ProviderTurn) -> list[ProviderBody]:
     """All that the user said, and one item that only the provider can read."""
-    kept = [item for item in spoken(turn.body) if item.get("role") == "user"]
+    kept = [dict(item) for item in spoken(turn.body) if item.get("role") == "user"]
     return [*kept, {"type": "compaction", "id": turn.id("cmp_"), "encrypted_content": turn.answer.text}]
