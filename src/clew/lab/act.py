@@ -26,6 +26,7 @@ from clew.store import SQLite
 from clew.tokens import counter_for
 from clew.tokens.meter import Meter
 from clew.tokens.target import Target
+from clew.wire.formats import named
 
 TAIL = 20_000  # tokens that stay behind the summary of a client, or a third of a small window
 SUMMARY = 3_000  # tokens that its model writes
@@ -34,7 +35,6 @@ NOTHING = Spent(0)
 
 
 EVERYTHING, AS_IT_WAS, CLIENT, CLEW = "everything sent", "as it was", "client compacting", "clew"
-MARKING = "anthropic", "bedrock"  # formats whose providers keep what ends at a mark
 FAR = 0.6  # of where the first compaction may come: what stays below that is sent as it is in every way
 
 
@@ -303,7 +303,7 @@ class LabRun:
         }
 
     def _cache(self) -> PriceCache:
-        return Marked(self.meter) if self.session.transcript.format in MARKING else Automatic(self.meter)
+        return Marked(self.meter) if named(self.session.transcript.format).mark else Automatic(self.meter)
 
 
 def bounds_of(budget: Budget) -> dict[str, Any]:

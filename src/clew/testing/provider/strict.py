@@ -193,7 +193,7 @@ class StrictProvider:
         )
         whose = (asked.path, str(body.get("model")), self.conversation(body))
         with self._lock:
-            spent = self._cache.read(blocks, marked=wanted.call.format == "anthropic")
+            spent = self._cache.read(blocks, marked=named(wanted.call.format).mark is not None)
             wire = (asked.path, asked.query, asked.headers, asked.raw)
             heard = HeardRequest(*wire, body, spent, streamed, whole, self._newest.get(whose))
             self._newest[whose] = heard
