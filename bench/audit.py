@@ -32,7 +32,7 @@ from clew.core.items import Item
 from clew.errors import BadRequest
 from clew.facts import find
 from clew.sessions.transcripts import Transcript, read_all, write
-from clew.sessions.transcripts.packed import data_of
+from clew.sessions.transcripts.source import data_of
 
 PUBLISHED: dict[FactKind, str] = {"paths": "9.8%", "commands": "0.2%", "numbers": "1.9%", "decisions": "77%"}
 PUBLISHED_COUNTS: dict[FactKind, int] = {"paths": 10_335, "commands": 14_439, "numbers": 834, "decisions": 132}

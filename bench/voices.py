@@ -16,7 +16,7 @@ from typing import Any
 from clew.clients.voices import client_of, parts_of
 from clew.errors import BadRequest
 from clew.sessions.transcripts import Transcript, opencode_store, read_all
-from clew.sessions.transcripts.packed import data_of
+from clew.sessions.transcripts.source import data_of
 from clew.wire import decode
 
 WIDE = 160  # characters of a part that are shown

@@ -32,7 +32,7 @@ from clew.engine.settings import Settings
 from clew.exchange.answers import AnswerReader
 from clew.testing import Answer
 from clew.testing.provider.answers import ProviderTurn
-from clew.testing.provider.strict import SHAPES
+from clew.testing.provider.strict import REFUSALS
 from clew.wire.formats import named
 
 MODEL = "model-of-this-bench"
@@ -46,7 +46,7 @@ def stream(format: str, events: int, number: int) -> list[bytes]:
     """The events of an answer, about a token in each."""
     body = {"model": MODEL, "stream_options": {"include_usage": True}}
     text = (f"Answer {number}: " + WORDS * events)[: events * 4]
-    return list(SHAPES[format].stream(ProviderTurn(format, body, Answer(text, piece=4), number=number)))
+    return list(named(format).stream(ProviderTurn(format, body, Answer(text, piece=4), number=number)))
 
 
 def canned(library: Any, events: list[bytes], waits: bool) -> Any:
@@ -206,7 +206,7 @@ async def measure(
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--format", choices=sorted(SHAPES), action="append")
+    parser.add_argument("--format", choices=sorted(REFUSALS), action="append")
     parser.add_argument("--tokens", type=int, default=10_000, help="of the history")
     parser.add_argument("--events", type=int, default=300, help="of a stream")
     parser.add_argument("--calls", type=int, default=20)
@@ -216,7 +216,7 @@ def main() -> None:
     profiles = {given.profile: cProfile.Profile(time.process_time)} if given.profile else {}
     heads = (*WAYS, *(f"http {way}" for way in WAYS), "+wrap", "+tools", "usage", "answer", "joined")
     print("format".ljust(18), *(head.rjust(11) for head in heads), sep="")
-    for format in given.format or list(SHAPES):
+    for format in given.format or list(REFUSALS):
         sdk = asyncio.run(measure(format, given, profiles, raw=False))
         bare, *more = asyncio.run(measure(format, given, {}, raw=True))
         found = [*sdk, bare, *more, *(cost - bare for cost in more), *reading(format, given.events)]

@@ -56,7 +56,6 @@ TESTS = {
     "gateway/usage.py": "test_gateway_methods",
     "gateway/line.py": "test_gateway_upstreams",
     "gateway/quotes.py": "test_quotes",
-    "gateway/quoted_text.py": "test_quotes",
     "store": "test_store test_checkpoints test_sessions",
     "store/packing.py": "test_packing test_secrecy",
     "store/sqlite": "test_grouping test_locks test_damage test_store",

@@ -21,8 +21,7 @@ from clew.config.reading import load
 from clew.engine.settings import Settings
 from clew.mcp.library import Library
 from clew.mcp.opening import library
-from clew.mcp.server import ABOUT, SERVER_NAME, McpError, McpServer
-from clew.mcp.tools import prompt_text
+from clew.mcp.server import ABOUT, SERVER_NAME, McpError, McpServer, prompt_text
 from clew.sessions.transcripts import Transcript, TranscriptStretch, write
 
 if TYPE_CHECKING:

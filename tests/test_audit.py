@@ -21,9 +21,8 @@ from auditing import (
 )
 from clew.audit import FACT_KINDS, AuditReport, FileAudit, audited
 from clew.audit.kinds import facts_in, numbers, words
-from clew.audit.paths import Files
 from clew.audit.sentences import Retelling, decisions, rules
-from clew.audit.survival import Part, ShownText
+from clew.audit.survival import Files, Part, ShownText
 from clew.catalog import lookup
 from clew.sessions.transcripts import AGENTS, WRITERS, write
 from clew.wire.formats.anthropic import codec as anthropic

@@ -15,8 +15,7 @@ import clew
 from amounts import combined
 from benchmark.methods import view_of
 from clew import Budget, Engine, Request, SQLite, config, events
-from clew.catalog.cost import cost
-from clew.catalog.usage import Spent
+from clew.catalog.usage import Spent, cost
 from clew.compression import bounds
 from clew.config import wiring
 from clew.core.items import Edit

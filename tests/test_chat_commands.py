@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from chatting import chatting
-from clew.chat.allowing import AllowedCommands
+from clew.chat.backend import AllowedCommands
 from clew.chat.permitting import Permit, Permitting
 from clew.store.protocol import Store
 from clew.testing.provider import Answer, Call, StrictProvider

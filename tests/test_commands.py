@@ -23,7 +23,7 @@ from clew.core.view import View
 from clew.engine.append import Addition
 from clew.errors import TooLarge
 from clew.gateway.upstreams import Upstreams
-from clew.sessions.transcripts.packed import data_of
+from clew.sessions.transcripts.source import data_of
 from clew.store.records import Origin
 from clew.tokens.target import Target
 from clew.wire import decode

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from clew import wire
-from clew.agent.results import frame, partial
+from clew.agent.loop import frame, partial
+from clew.catalog.usage import Spent
 from clew.core.items import Item
 from clew.errors import BadRequest, ModelError
 from clew.wire.convert.extras import with_tail, with_tools
@@ -15,6 +16,8 @@ from clew.wire.convert.tools import declared, tools_of
 from clew.wire.formats.base import CallResult, Format, ModelQuestion
 from clew.wire.formats.media import Media
 from clew.wire.formats.tools import Choice, ToolDeclaration
+from clew.wire.streams.events import END, Events, read
+from clew.wire.streams.writing import SaidAnswer, WrittenTurn
 
 TOOL = ToolDeclaration("read", "Read a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
 PICTURE = Media("image", "image/png", "iVBORw0KGgo=")
@@ -128,13 +131,17 @@ def test_answers(format: Format) -> None:
         with pytest.raises(BadRequest, match="are not read here"):
             format.answer()
         with pytest.raises(BadRequest, match="are not given here"):
-            format.answer_block("Hello.", "some-model", 7, 2)
+            format.in_one_piece(WrittenTurn(format.NAME))
         return
-    whole = format.answer_block("Hello.", "some-model", 7, 2)
-    for told in ([whole], [event for _, event in format.events(whole)]):
+    asked = {"model": "some-model", "stream_options": {"include_usage": True}}
+    turn = WrittenTurn(format.NAME, asked, SaidAnswer("Hello."), Spent(7))
+    events = Events()
+    streamed = [*events.add(b"".join(format.stream(turn))), *events.end()]
+    for told in ([format.in_one_piece(turn)], [read(event) for event in streamed]):
         answer = format.answer()
         for event in told:
-            answer.add(event)
+            if event is not END:
+                answer.add(event)
         spoken = answer.spoken()
         assert (spoken.text, spoken.stop) == ("Hello.", "end")
         assert spoken.usage is not None

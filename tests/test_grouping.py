@@ -21,8 +21,8 @@ from clew.core.items import Digests, Item
 from clew.errors import Conflict, StoreError
 from clew.store.alone import FileTurns
 from clew.store.records import Batch, Event, Said
+from clew.store.sqlite import TOGETHER, Group
 from clew.store.sqlite.database import SQLiteDatabase
-from clew.store.sqlite.grouping import TOGETHER, Group
 from clew.store.sqlite.opening import connect
 from clew.store.waiting import LEAST_WAIT, Wait, patience
 from clew.store.writing import learn

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from clew import catalog
-from clew.catalog.cost import cost
-from clew.catalog.usage import Spent
+from clew.catalog.usage import Spent, cost
 from clew.core.limits import Budget
 from clew.engine.settings import Settings
 from clew.lab import Lab, LabWay
+from clew.lab.act import Lived, as_it_was, clients_own, compactions, everything, with_clew
 from clew.lab.caches import Automatic, Beginnings
-from clew.lab.replaying import Lived, as_it_was, clients_own, compactions, everything, with_clew
 from clew.lab.session import LabSession
 from clew.sessions.transcripts import Transcript, TranscriptCompaction
 from clew.sessions.transcripts.shape import Script

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from clew.wire.overflow import Overflow, overflow
-from clew.wire.overflow.wordings import FIRM, LOOSE, PLAIN, Wording
+from clew.wire.overflow import FIRM, LOOSE, PLAIN, Overflow, Wording, overflow
 
 TABLE = (*PLAIN, *FIRM, *LOOSE)
 

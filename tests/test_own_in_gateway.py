@@ -9,8 +9,8 @@ import pytest
 from clew.gateway.own_models import is_api_key
 from clew.gateway.settings import GatewaySettings
 from clew.testing import Answer, StrictProvider
-from clew.testing.provider.answers import Stop
 from clew.wire.formats import named
+from clew.wire.streams.writing import Stop
 from serving import Served, serving
 from test_gateway_clients import ASKS, Playing
 from test_gateway_compactions import HEADERS, SUMMARISE, ran

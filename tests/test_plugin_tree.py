@@ -8,7 +8,7 @@ import pytest
 
 import processes
 from clew import __version__
-from clew.mcp.tools import SCHEMAS
+from clew.mcp.server import SCHEMAS
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "scripts" / "plugin_tree.py"

@@ -3,8 +3,7 @@
 import pytest
 
 from clew.catalog import Prices, lookup
-from clew.catalog.cost import cost
-from clew.catalog.usage import Spent, spent
+from clew.catalog.usage import Spent, cost, spent
 
 GPT_4O = Prices(2.5, 10, cache_read=1.25)
 SONNET = Prices(3, 15, cache_read=0.3, cache_write=3.75)

@@ -8,7 +8,7 @@ import pytest
 from asking import FORMATS, ask, openai_of, request
 from clew.catalog.usage import Spent, spent
 from clew.testing import Answer, Call, StrictProvider
-from clew.testing.provider.answers import Stop
+from clew.wire.streams.writing import Stop
 
 Body = dict[str, Any]
 

@@ -5,6 +5,7 @@ import inspect
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,19 @@ def test_the_page_on_errors_and_the_tree_have_them_all() -> None:
     listed = {"ClewError", *re.findall(r"^\| (?:⤷ )?`(\w+)`", page, re.MULTILINE)}
     drawn = set(re.findall(r"^[│ ]*[├└]── (\w+)", errors.__doc__ or "", re.MULTILINE))
     assert listed == {"ClewError"} | drawn == known | {BrokenOff.__name__}
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "instead"),
+    [
+        ("clew.agent", "let_delegate", "agent.child"),
+        ("clew.batch", "BatchScore", "clew audit"),
+        ("clew.mcp.server", "server", "clew mcp"),
+        ("clew.steps.notes.writer", "Writer", "ByModel"),
+        ("clew.testing", "check_store", "tests/store_promises.py"),
+        ("clew.testing", "take_notes", "write_chapter"),
+    ],
+)
+def test_names_that_went_say_what_there_is_instead(module: str, name: str, instead: str) -> None:
+    with pytest.raises(ImportError, match=instead):
+        getattr(import_module(module), name)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from clew.core.items import Digests, Item
-from clew.gateway.quoted_text import is_quoted
+from clew.gateway.quotes import is_quoted
 from clew.gateway.settings import GatewaySettings
 from clew.recognition.proof import LEAST_ANSWER, Past, answer_mark, answered
 from clew.testing import Answer, StrictProvider

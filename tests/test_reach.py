@@ -10,7 +10,7 @@ import pytest
 
 from clew import SQLite
 from clew.core.items import Digests, Frame, Item
-from clew.gateway.quoted_text import is_quoted, quoted
+from clew.gateway.quotes import is_quoted, quoted
 from clew.gateway.settings import GatewaySettings
 from clew.gateway.speakers import speaker
 from clew.recognition.agents import same_instructions

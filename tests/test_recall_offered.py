@@ -13,7 +13,7 @@ from asking import request
 from clew.cli import app
 from clew.clients.known import name_in
 from clew.control import ContextController
-from clew.gateway.offering import offerable
+from clew.gateway.calls import offerable
 from clew.gateway.settings import GatewaySettings
 from clew.testing import Answer, Call, StrictProvider
 from clew.wire.formats import named

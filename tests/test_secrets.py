@@ -16,8 +16,7 @@ from amounts import MANY
 from clew.core.items import Frame, Item, Opening
 from clew.errors import BadRequest
 from clew.secrets.kinds import NAMES, PLACES, RULES, SHAPES, VALUES
-from clew.secrets.masking import find, kinds_in, masked, masked_frame, masked_item
-from clew.secrets.matching import found_by
+from clew.secrets.masking import find, found_by, kinds_in, masked, masked_frame, masked_item
 from clew.secrets.names import named, small
 from clew.secrets.values import is_bare_secret, is_base64
 from secrets_rows import HARMLESS, HEX, LOW, MIX, ROWS, SHAPED, UP, Row, cut, pem

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.core.items import Item
-from clew.sessions.titles import TITLE_LENGTH, title_of
+from clew.sessions.about import TITLE_LENGTH, title_of
 
 
 @pytest.mark.parametrize(

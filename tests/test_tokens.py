@@ -13,9 +13,9 @@ import pytest
 
 from clew.core.items import Digests, Frame, Item, Node, Opening
 from clew.tokens import Counter, Plain, Vocabulary, counter_for, vocabulary_for
-from clew.tokens.bundled import _LONGEST, _RUN, Bundled, _ordinary
 from clew.tokens.media import dimensions
 from clew.tokens.meter import Meter
+from clew.tokens.names import _LONGEST, _RUN, Bundled, _ordinary
 
 MODELS = {
     "o200k_base": "gpt-5",

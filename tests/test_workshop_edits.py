@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.agent.tools import Permissions, Tool, Toolbox, tools
-from clew.agent.tools.changes import LARGE, difference
+from clew.agent.tools.editing import LARGE, difference
 from test_workshop import FREE, call, refused, root, told
 
 __all__ = ["root"]

@@ -13,7 +13,7 @@ from asking import FORMATS, MODEL, request
 from clew.testing import Answer, Call, StrictProvider
 from clew.testing.provider.answers import ProviderTurn
 from clew.testing.provider.serving import LoopbackServer, ServedReply, ServedRequest
-from clew.testing.provider.strict import SHAPES
+from clew.wire import named
 from clew.wire.requests import api_call
 from clients import Body, accumulated, called, create, engine, joined, plain_of, results, said, text_of, user
 from streams import chunk, fragment
@@ -52,7 +52,7 @@ class Gated:
         assert call is not None
         format = call.format
         turn = ProviderTurn(format, self.heard[-1], self._script.pop(0), number=len(self.heard))
-        return ServedReply(200, self._parts(SHAPES[format].stream(turn)), streamed=True)
+        return ServedReply(200, self._parts(named(format).stream(turn)), streamed=True)
 
     def _parts(self, events: Iterator[bytes]) -> Iterator[bytes]:
         for event in events:
@@ -177,7 +177,7 @@ def test_its_events_are_numbered_through(tmp_path: Path) -> None:
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_stream_without_calls_of_clews_is_the_providers_to_the_byte(tmp_path: Path, format: str) -> None:
     turn = ProviderTurn(format, request(format), Answer("Both.", calls=(READS, Call("read")), reasoning="Hm."))
-    content = b": hello\n\n" + b"".join(SHAPES[format].stream(turn))
+    content = b": hello\n\n" + b"".join(named(format).stream(turn))
     server = LoopbackServer(lambda _: ServedReply(200, [content], streamed=True, packet=7))
     server.start()
     try:

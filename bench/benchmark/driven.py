@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from clew import catalog
 from clew.catalog import Prices
-from clew.catalog.cost import cost
-from clew.catalog.usage import Spent
+from clew.catalog.usage import Spent, cost
 from clew.clients.voices import known_client
 from clew.core import rawjson
 from clew.core.items import Frame

@@ -9,7 +9,7 @@ from clew.core.bridge import run
 from clew.core.cuts import groups
 from clew.core.items import Node
 from clew.core.view import View
-from clew.lab.replaying import TAIL, SummaryBefore
+from clew.lab.act import TAIL, SummaryBefore
 from clew.steps import default
 from clew.tokens.target import Target
 

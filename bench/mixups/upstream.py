@@ -11,7 +11,7 @@ from clew.catalog.usage import Spent
 from clew.core import rawjson
 from clew.testing import Answer
 from clew.testing.provider.answers import ProviderTurn
-from clew.testing.provider.strict import SHAPES
+from clew.wire import named
 
 WHO = "x-who"  # a header of ours, which goes on to an upstream as all do
 _FORMATS = {"/v1/chat/completions": "openai_chat", "/v1/responses": "openai_responses", "/v1/messages": "anthropic"}
@@ -65,5 +65,5 @@ class ScriptedUpstream:
         self._count += 1
         turn = ProviderTurn(format, body, answer, Spent(len(raw) // 4), self._count)
         if body.get("stream") or "streamGenerateContent" in request.path:
-            return web.Response(body=b"".join(SHAPES[format].stream(turn)), content_type="text/event-stream")
-        return web.Response(body=rawjson.dumps(SHAPES[format].in_one_piece(turn)), content_type="application/json")
+            return web.Response(body=b"".join(named(format).stream(turn)), content_type="text/event-stream")
+        return web.Response(body=rawjson.dumps(named(format).in_one_piece(turn)), content_type="application/json")

@@ -9,13 +9,12 @@ from typing import Any
 from benchmark.corpus import Corpus
 from benchmark.judging import MODEL
 from clew import catalog
-from clew.catalog.cost import cost
-from clew.catalog.usage import Spent
+from clew.catalog.usage import Spent, cost
 from clew.core.limits import Budget
 from clew.core.view import View
 from clew.engine.settings import Settings
+from clew.lab.act import Lived, clients_own, everything, with_clew
 from clew.lab.caches import Automatic, Marked, PriceCache
-from clew.lab.replaying import Lived, clients_own, everything, with_clew
 from clew.lab.session import LabSession
 from clew.sessions.transcripts import Transcript
 from clew.sessions.transcripts.shape import Script

@@ -14,8 +14,7 @@ from benchmark.growing import Clearing, Dropping, Fixed, Keeper, Summarizing, Wh
 from benchmark.judging import MODEL, Judge, Tally, far
 from benchmark.peers import PEERS, Child, Failed, NoAnswer, present
 from clew import catalog
-from clew.catalog.cost import cost
-from clew.catalog.usage import Spent
+from clew.catalog.usage import Spent, cost
 from clew.core.limits import Budget
 from clew.tokens import counter_for
 from clew.tokens.meter import Meter

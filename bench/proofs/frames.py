@@ -12,7 +12,7 @@ from clew import catalog
 from clew.core.limits import Budget
 from clew.engine.settings import Settings
 from clew.errors import OverBudget
-from clew.lab.replaying import Lived, with_clew
+from clew.lab.act import Lived, with_clew
 from clew.lab.session import LabSession
 from clew.sessions.transcripts import Transcript
 from clew.sessions.transcripts.shape import Script

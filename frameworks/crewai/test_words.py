@@ -11,7 +11,7 @@ from crewai.utilities.i18n import I18N_DEFAULT
 
 from clew import Engine, Sessions, run
 from clew.adapters.crewai import ClewCrewCompaction
-from clew.adapters.crewai.words import unworded
+from clew.adapters.crewai.llm import unworded
 from clew.testing import Answer, Call, StrictProvider
 
 ASKED = "Audit the books, and never write to ledger-3."

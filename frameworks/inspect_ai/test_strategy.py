@@ -17,8 +17,7 @@ from inspect_ai.model import (
 )
 
 from clew import Budget, Engine, Sessions, SQLite, run
-from clew.adapters.inspect_ai import ClewCompaction
-from clew.adapters.inspect_ai.messages import session_in
+from clew.adapters.inspect_ai import ClewCompaction, session_in
 from clew.testing import Answer, Call, StrictProvider
 
 

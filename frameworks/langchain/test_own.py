@@ -13,7 +13,7 @@ from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
 
 from clew import Budget, Engine, SQLite
-from clew.adapters.hosted import CHAPTER
+from clew.adapters.host import CHAPTER
 from clew.adapters.langchain import ClewMiddleware
 from clew.testing import Answer, Call, StrictProvider
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from clew import llm as models
-from clew.adapters.hosted import Hosted, asked_here
+from clew.adapters.host import Hosted, asked_here
 from clew.errors import BadRequest
 from clew.llm import replies, requests
 from clew.steps.chapters.model import Model, Prompt, Reply

@@ -1,27 +1,34 @@
 """What every adapter has, whatever its framework: an engine, conversations, tools on offer, and a model that writes."""
 
+import asyncio
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import replace
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypedDict
 
 from clew import catalog
-from clew.adapters.hosted import Hosted
 from clew.control import STEERING, ContextController, offered
-from clew.core.bridge import cross
+from clew.core.bridge import cross, on_loop
 from clew.core.items import Scope
 from clew.core.limits import Budget
 from clew.engine.engine import Engine
+from clew.errors import ModelError
 from clew.exchange.thread import Thread, engine_at
 from clew.steps.chapters.allowance import Allowance
 from clew.steps.chapters.by_model import ByModel
+from clew.steps.chapters.model import Prompt, Reply
 from clew.store.records import Cause, Method, Origin
 from clew.wire.formats.tools import ToolDeclaration
+from clew.wire.streams.faults import fault_of
+
+CHAPTER = "clew chapter"  # the name under which callbacks and traces of a framework see a question
+ERROR_CHARACTERS = 300  # characters of what an error says
+
 
 Where = Engine | str | Path | Callable[[], Engine] | None  # an engine, where its store is, or what makes one
 
@@ -30,6 +37,44 @@ READ = (
     *("model", "system", "instructions", "tools", "thinking", "response_format", "text", "tool_choice", "n"),
     *("max_tokens", "max_completion_tokens", "max_output_tokens"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Hosted:
+    """What `ask` answers to a prompt; whatever it raises is a `ModelError`, as of any model."""
+
+    name: str
+    ask: Callable[[Prompt], Awaitable[Reply]]
+    limit: int | None = None  # its window, where the host knows it
+
+    @property
+    def window(self) -> int:
+        return self.limit or catalog.window(self.name)
+
+    async def __call__(self, prompt: Prompt) -> Reply:
+        try:
+            return await self.ask(prompt)
+        except ModelError:
+            raise
+        except Exception as error:
+            status = getattr(error, "status_code", None)
+            said = " ".join(str(error).split())[:ERROR_CHARACTERS] or type(error).__name__
+            raise ModelError(
+                f"{self.name}: {said}", fault_of(status if isinstance(status, int) else 0, error)
+            ) from None
+
+
+def asked_here(ask: Callable[[Prompt], Coroutine[Any, Any, Reply]]) -> Callable[[Prompt], Awaitable[Reply]]:
+    """The same, asked on the event loop and in the context of whoever calls this: connections and traces are theirs."""
+    home, context = asyncio.get_running_loop(), copy_context()
+
+    async def there(prompt: Prompt) -> Reply:
+        return await home.create_task(ask(prompt), context=context)
+
+    async def asked(prompt: Prompt) -> Reply:
+        return await on_loop(home, there(prompt))
+
+    return asked
 
 
 class Deciding(TypedDict, total=False):

@@ -5,9 +5,9 @@ agent = Agent(speaker("claude-sonnet-4-5"), ContextController(engine), own, sess
 async for event in agent.run("Fix the failing test."): ...
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from clew.core.lazy import loader
+from clew.core.lazy import gone, loader
 
 if TYPE_CHECKING:
     from clew.agent.events import AgentEvent, Answered, Compacted, Ran, Retrying, Running
@@ -29,4 +29,9 @@ _HOMES = {
     "events": "AgentEvent Answered Compacted Ran Retrying Running",
     "loop": "Agent Hook",
 }
-__getattr__ = loader(__name__, _HOMES)
+_load = loader(__name__, _HOMES)
+_gone = gone(__name__, let_delegate="`agent.child(name)` is a sub-agent, which a tool of yours can run")
+
+
+def __getattr__(name: str) -> Any:
+    return _load(name) if name in __all__ else _gone(name)

@@ -2,13 +2,13 @@
 
 import asyncio
 import random
+import re
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Any, Protocol
 from uuid import uuid4
 
 from clew.agent.events import AgentEvent, Answered, Compacted, Ran, Retrying, Running
-from clew.agent.results import frame, partial
 from clew.agent.tools import Permissions, Toolbox
 from clew.config.places import environment
 from clew.control import ContextController, SentBody
@@ -22,9 +22,13 @@ from clew.llm.streaming import Speaker, Spoken, Text, ToolCall
 from clew.steps.chapters.allowance import Allowance, may_ask_own
 from clew.steps.chapters.by_model import ByModel
 from clew.store.records import Origin
-from clew.wire.formats import named
+from clew.wire.convert.extras import with_tools
+from clew.wire.formats import named, openai_responses
 from clew.wire.formats.base import CallResult
 from clew.wire.formats.tools import ToolDeclaration
+
+REASONS = re.compile(r"(?:^|/)(?:o\d|gpt-[5-9]|codex)")  # models that refuse nothing by being asked for their thoughts
+
 
 STEPS = 200  # calls of the model for one word of the user
 CALL_TRIES = 4  # of one call
@@ -256,3 +260,17 @@ class Agent:
         else:
             came = await self.toolbox.call(call.name, call.raw or "{}")
         return CallResult(call.id, call.name, *came)
+
+
+def partial(text: str, format: str) -> list[dict[str, Any]]:
+    """What the assistant had said when somebody cancelled."""
+    return [named(format).begun(text)] if text.strip() else []
+
+
+def frame(format: str, model: str, system: str, tools: Sequence[ToolDeclaration], limit: int) -> dict[str, Any]:
+    """A request without its messages."""
+    codec = named(format)
+    body = {codec.model_key: model, **codec.with_parameters({"limit": limit}), **codec.fixed}
+    if format == openai_responses.NAME and REASONS.search(model):
+        body["include"] = ["reasoning.encrypted_content"]  # it keeps none: they come sealed, and go back so
+    return with_tools(body | (codec.system(system) if system else {}), format, tools)

@@ -15,7 +15,7 @@ from clew.config import Places
 from clew.core import rawjson
 from clew.errors import BadRequest, ClewError
 from clew.sessions.transcripts import AGENTS, Transcript, opencode_store, plain, read_all
-from clew.sessions.transcripts.packed import data_of
+from clew.sessions.transcripts.source import data_of
 
 ENDINGS = (".jsonl", ".json", ".jsonl.gz", ".json.gz", opencode_store.DATABASE)
 ONE_PROCESS = 60_000_000  # bytes that one process has read before others have started and are worth it

@@ -1,9 +1,8 @@
 """Which facts of a part of a conversation are still in a text.
 
 Exactly, but for white space: a command as it was run, a number with its unit, a name, a link, an error as they are
-written. A file also by a shorter path that can mean no other (`clew.audit.paths`), a long id also by its first signs, a
-sentence also in other words (`clew.audit.sentences`). A number beside another name is another number. More text never
-holds less.
+written. A file also by a shorter path that can mean no other, a long id also by its first signs, a sentence also in
+other words (`clew.audit.sentences`). A number beside another name is another number. More text never holds less.
 """
 
 import re
@@ -13,12 +12,14 @@ from functools import cached_property
 
 from clew.audit.kinds import FACT_KINDS, FactKind, NamedFact, as_file, given_to, numbers, values
 from clew.audit.particulars import LONG_ID, SHORT_ID, names_in
-from clew.audit.paths import Files
 from clew.audit.sentences import Retelling
 from clew.core.items import Item
 from clew.facts import find
 from clew.steps.worklog.wording import sentences
 from clew.text.words import leaves
+
+NameEnds = tuple[str, ...]  # names of a path, the last one first
+
 
 # The lines of a command are told with semicolons, or under each other; in words it stands between code marks.
 SPACES = re.compile(r"[\s;`]+")
@@ -123,3 +124,42 @@ def shown(item: Item) -> Iterator[str]:
         yield from leaves(given_to(item), joined=True)
     elif item.kind != "reasoning":
         yield item.text
+
+
+class Files:
+    """The files that a part of a conversation names."""
+
+    def __init__(self, written: Iterable[str]) -> None:
+        paths = {_names(path): path for path in written}
+        paths.pop((), None)
+        ends = {end for names in paths for end in _ends(names) if end != names}
+        self.all = tuple(path for names, path in paths.items() if names not in ends)  # each once
+        self._by_end: dict[NameEnds, list[str]] = defaultdict(list)
+        for path in self.all:
+            for end in _ends(_names(path)):
+                self._by_end[end].append(path)
+
+    def named_in(self, written: Iterable[str]) -> set[str]:
+        """The files that these paths name, each in no doubt."""
+        found: set[str] = set()
+        for path in written:
+            names = _names(path)
+            # A longer way to write it than was known names it too.
+            longest = next((end for end in reversed([*_ends(names)]) if end in self._by_end), None)
+            if longest is None:
+                continue
+            files = self._by_end[longest]
+            whole = [file for file in files if _names(file) == longest]
+            if longest == names and len(files) == 1:
+                found.add(files[0])
+            elif whole:
+                found.add(whole[0])
+        return found
+
+
+def _names(path: str) -> NameEnds:
+    return tuple(name for name in reversed(path.split("/")) if name not in ("", ".", "~"))
+
+
+def _ends(names: NameEnds) -> Iterator[NameEnds]:
+    yield from (names[:size] for size in range(1, len(names) + 1))

@@ -4,9 +4,17 @@ from collections.abc import Iterator
 from hashlib import blake2b
 
 from clew.batch.acts import BatchAct, BatchRecord
-from clew.batch.own_export import is_own_export, read_own_export
 from clew.batch.raw import RawConversation
+from clew.core.bridge import run
+from clew.engine.engine import Engine
+from clew.sessions.export_agent import tell
+from clew.sessions.import_log import take_in
 from clew.sessions.transcripts import Transcript, read_all
+from clew.store import open_store
+
+HEADER = b'{"clew":'  # how a file of it begins
+SCOPE = "batch"
+
 
 ID_BYTES = 8
 
@@ -59,3 +67,22 @@ def _about(one: Transcript) -> BatchRecord:
 def digest(data: bytes) -> str:
     """What a conversation is known by beside its place: it shows when a file was changed."""
     return blake2b(data, digest_size=ID_BYTES).hexdigest()
+
+
+def is_own_export(data: bytes) -> bool:
+    return data.startswith(HEADER)
+
+
+def read_own_export(data: bytes) -> list[Transcript]:
+    """The conversations of an export, in its order. Raises `BadRequest`."""
+    return run(_read(data))
+
+
+async def _read(data: bytes) -> list[Transcript]:
+    store = open_store(":memory:")
+    try:
+        branches = await take_in(store, SCOPE, data.splitlines())
+        engine = Engine(store)
+        return [await tell(engine, SCOPE, branch) for branch in branches]
+    finally:
+        await store.close()

@@ -1,10 +1,13 @@
-"""What a provider reports it read and wrote, in one form for all of them."""
+"""What a provider reports it read and wrote, in one form for all of them, and what that costs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from clew.catalog import Prices
 from clew.errors import BadRequest
+
+_MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +77,15 @@ def _first(given: Mapping[str, Any], *keys: str) -> int:
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MOST:
             return int(value)
     return 0
+
+
+def cost(prices: Prices, spent: Spent) -> float:
+    """US dollars for the tokens of one call; the size of its prompt decides which prices apply."""
+    for above, dearer in sorted(prices.tiers, key=lambda tier: tier[0]):
+        if spent.input > above:
+            prices = dearer
+    read = prices.input if prices.cache_read is None else prices.cache_read
+    written = prices.input if prices.cache_write is None else prices.cache_write
+    plain = max(0, spent.input - spent.cache_read - spent.cache_write)
+    total = plain * prices.input + spent.cache_read * read + spent.cache_write * written + spent.output * prices.output
+    return total / _MILLION

@@ -1,7 +1,9 @@
 """What a chat does, without a screen: its agent, its log, the user's settings."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+import json
+import logging
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import replace
 from importlib.resources import files
 from itertools import groupby, islice
@@ -12,16 +14,14 @@ from uuid import uuid4
 from clew.agent import Agent
 from clew.agent.tools import AskUser, Permissions, Toolbox, tools
 from clew.agent.tools.walking import walk
-from clew.chat.allowing import AllowedCommands
 from clew.chat.guides import guides, instructed
-from clew.chat.speaking import Absent, chosen_speaker
 from clew.clients.voices import typed
 from clew.config import Config, Places, assembled, edited, engine, read_key, write_key
 from clew.control import ContextController
 from clew.core.items import Scope
 from clew.core.view import View
-from clew.errors import NotFound
-from clew.llm.streaming import speaker
+from clew.errors import BadRequest, ClewError, ModelError, NotFound
+from clew.llm.streaming import Piece, Speaker, speaker
 from clew.screens import save
 from clew.sessions.about import Abouts
 from clew.sessions.conversation import Conversation
@@ -31,6 +31,9 @@ from clew.sessions.window import Window
 from clew.steps.worklog.writing import summary
 from clew.store.protocol import Store
 from clew.store.records import Method, Session
+
+COMMAND = "command"  # the kind of a rule; rules of other kinds, which earlier versions had, hold no more
+
 
 REMEMBERED = 10  # conversations whose messages can be brought back into the prompt
 RECENT_ITEMS = 400  # items of each that are looked through
@@ -219,3 +222,75 @@ class ChatBackend:
         there = self.places.path(path, self.folder)
         await asyncio.to_thread(save, there, text.encode("utf-8", "replace"))
         return there
+
+
+class AllowedCommands:
+    """The commands of one folder, in a file of the user: a project cannot bring its own."""
+
+    def __init__(self, file: Path, folder: Path) -> None:
+        self._file = file
+        self._folder = str(folder)
+
+    def all(self) -> list[str]:
+        """What is allowed here; nothing where the file cannot be read, so that everything is asked about."""
+        try:
+            return self._read().get(self._folder, [])
+        except BadRequest as error:
+            logging.getLogger("clew").warning("%s", error)
+            return []
+
+    def add(self, command: str) -> None:
+        """Allow it from now on. Raises `BadRequest` where the file cannot be read: what is in it is not lost."""
+        rules = self._read()
+        rules[self._folder] = sorted({*rules.get(self._folder, []), command})
+        self._write(rules)
+
+    def remove(self, command: str) -> None:
+        """Allow it no longer. Raises `BadRequest`."""
+        rules = self._read()
+        rules[self._folder] = [kept for kept in rules.get(self._folder, []) if kept != command]
+        self._write(rules)
+
+    def _write(self, rules: dict[str, list[str]]) -> None:
+        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        kept = {folder: [(text, COMMAND) for text in texts] for folder, texts in rules.items() if texts}
+        save(self._file, json.dumps(kept, indent=1).encode())
+
+    def _read(self) -> dict[str, list[str]]:
+        try:
+            read = json.loads(self._file.read_bytes())
+            return {folder: [str(text) for text, kind in rules if kind == COMMAND] for folder, rules in read.items()}
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            remedy = "everything is asked about; mend the file or delete it"
+            raise BadRequest(f"{self._file}: cannot be read ({error}): {remedy}") from error
+
+
+class Absent:
+    """A model that is not to be had here; asked all the same, it says why."""
+
+    format = "openai_chat"
+    name = "none"
+    window = None
+    address = None
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+    async def speak(self, body: Mapping[str, Any]) -> AsyncGenerator[Piece, None]:
+        raise ModelError(f"{self.why}; or choose a model with /model", "refused")
+        yield  # what makes it a stream
+
+    async def close(self) -> None:
+        pass
+
+
+def chosen_speaker(model: str) -> Speaker:
+    """Who answers; where no model can be had, it says why."""
+    if not model:
+        return Absent("no model is set: `clew config set agent.model NAME`")
+    try:
+        return speaker(model)
+    except ClewError as error:
+        return Absent(str(error))

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.app import ScopeName, StorePath, UsageError, app, configured, hinted, opened, printable
-from clew.cli.completion import names
+from clew.cli.app import ScopeName, StorePath, UsageError, app, configured, hinted, names, opened, printable
 from clew.config.places import here
 from clew.errors import MissingExtra
 

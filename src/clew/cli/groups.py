@@ -15,7 +15,7 @@ GROUPS: dict[str, dict[str, ListedCommand]] = {
         "demo": ListedCommand("demo", "Watch a real session shrink, and ask it questions"),
         "install": ListedCommand("install", "Give Claude Code, Codex and others search and recall"),
         "serve": ListedCommand("serve", "A gateway for any client with one base URL"),
-        "sessions": ListedCommand("sessions", "List conversations; --totals: tokens and dollars"),
+        "sessions": ListedCommand("show", "List conversations; --totals: tokens and dollars"),
         "show": ListedCommand("show", "What fills the window; --diff: what a compaction removed"),
         "search": ListedCommand("search", "Search all that was said"),
         "recall": ListedCommand("search", "Print an original: what a summary stands for"),

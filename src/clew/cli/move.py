@@ -20,7 +20,7 @@ from clew.cli.app import (
     opened,
     printable,
 )
-from clew.cli.completion import names as known
+from clew.cli.app import names as known
 from clew.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ async def _taken(
     from clew.sessions.import_log import take_in
     from clew.sessions.sessions import Sessions
     from clew.sessions.transcripts import read_all
-    from clew.sessions.transcripts.packed import data_of
+    from clew.sessions.transcripts.source import data_of
 
     data = data_of(file)
     if format == OWN or (format is None and data.startswith(HEADER)):

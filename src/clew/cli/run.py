@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from clew.cli.app import ScopeName, StorePath, app, configured, model_to_ask, on_terminal, opened, printable
-from clew.cli.completion import names
+from clew.cli.app import ScopeName, StorePath, app, configured, model_to_ask, names, on_terminal, opened, printable
 from clew.errors import ClewError
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from clew.cli.app import (
     app,
     echo_json,
     looking,
+    names,
     on_terminal,
 )
-from clew.cli.completion import names
 from clew.errors import Ambiguous, NotFound, Purged
 
 if TYPE_CHECKING:

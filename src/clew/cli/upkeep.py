@@ -21,7 +21,7 @@ from clew.cli.app import (
     hinted,
     opened,
 )
-from clew.cli.completion import names as completed
+from clew.cli.app import names as completed
 from clew.errors import Ambiguous, ForeignFile, NotFound, StoreError
 
 if TYPE_CHECKING:

@@ -1,9 +1,9 @@
-"""Names of a package that are loaded when they are first used."""
+"""Names of a module that are loaded when they are first used, and names that it has no more."""
 
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 
 def loader(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
@@ -18,3 +18,14 @@ def loader(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
         return value
 
     return load
+
+
+def gone(module: str, **instead: str) -> Callable[[str], NoReturn]:
+    """The `__getattr__` of a module that had these names in 0.1: who imports one hears what there is instead."""
+
+    def refuse(name: str) -> NoReturn:
+        if name in instead:
+            raise ImportError(f"{module}.{name} is no more: {instead[name]}", name=module)
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    return refuse

@@ -23,12 +23,11 @@ from clew.engine.lineage import Lineage
 from clew.engine.model_limits import Budgeting, ModelLimits
 from clew.engine.pins import Back, back
 from clew.engine.recall import candidates, resolve
-from clew.engine.reopening import reopened
 from clew.engine.replay import outlined, replay
 from clew.engine.settings import FIXED, Settings
 from clew.engine.turns import Request, Turns
 from clew.engine.undo import Undone, undo
-from clew.errors import BadRequest, NotFound
+from clew.errors import BadRequest, Conflict, NotFound
 from clew.events import tell
 from clew.facts.coverage import CoverageLedger, ledger, words_in
 from clew.recognition.recognise import first_branch
@@ -48,6 +47,7 @@ from clew.wire.convert import convert
 
 if TYPE_CHECKING:
     from clew.wire.overflow import Overflow
+
 
 __all__ = ["Engine", "Request", "body"]
 
@@ -393,3 +393,21 @@ def body(view: View, format: str | None = None, model: str | None = None) -> dic
     """
     sent = encode(view.frame, anchored(view))
     return convert(sent, format or view.frame.format, view.frame.format, model) if format or model else sent
+
+
+async def reopened(turns: Turns, scope: Scope, branch: str) -> View:
+    """A conversation as it stands. Raises `Conflict` where a newer one goes on from the same history."""
+    store, hot = turns.store, turns.branches.get(scope, branch)
+    trace = await store.load(scope, branch)
+    if hot is not None and hot.trace.seq == trace.seq:
+        return hot.view
+    if not trace.frame:
+        raise NotFound(f"nothing has been sent on branch {branch} yet")
+    frame = await store.frame(scope, trace.frame)
+    nodes = await store.nodes(scope, [place.id for place in trace.said])
+    items = [nodes[place.id].item for place in trace.said]
+    newest = await store.session(scope, trace.session) if trace.session else None
+    if (newest or await turns.recogniser(scope, frame).whose(items, None)) != branch:
+        raise Conflict("a newer conversation goes on from the same history: compact that one")
+    # As if its client had sent all of it again, and waited for no answer.
+    return await turns.take(Request(encode(frame, items), frame.format, scope, trace.session), silent=True)

@@ -5,8 +5,7 @@ from dataclasses import replace as with_
 from typing import TYPE_CHECKING
 
 from clew import catalog
-from clew.catalog.cost import cost
-from clew.catalog.usage import Spent
+from clew.catalog.usage import Spent, cost
 from clew.clients.voices import known_client
 from clew.core.caches import Recent
 from clew.core.items import Frame, Scope

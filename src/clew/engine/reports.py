@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from clew import events
 from clew.catalog import Prices
-from clew.catalog.cost import cost
-from clew.catalog.usage import Spent
+from clew.catalog.usage import Spent, cost
 from clew.core.items import Edit, Scope
 from clew.core.view import View
 from clew.store.records import Began, Call, ClientEdit, Event, Said

@@ -1,20 +1,23 @@
 """A call of a model, from a client to its provider and back."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from time import perf_counter
+from typing import Any
 
 import aiohttp
 
 from clew import wire
 from clew.catalog.stated import served
+from clew.clients.known import AGENTS, PROMPTS
 from clew.control import ContextController
 from clew.core import rawjson
 from clew.core.items import Frame, Item, Scope
 from clew.engine.engine import Engine
-from clew.errors import BadRequest, OverBudget, SecretFound, StoreError
+from clew.errors import BadRequest, ClewError, OverBudget, SecretFound, StoreError
 from clew.exchange.answers import AnswerReader
 from clew.exchange.exchange import Caller, Exchange, NotATurn
+from clew.exchange.offering import are_offerable
 from clew.exchange.thread import warn
 from clew.gateway import own_answers, usage
 from clew.gateway.compacting import Beside, Compactions, in_form
@@ -24,16 +27,17 @@ from clew.gateway.http import GatewayReply, GatewayRequest, Refused
 from clew.gateway.line import Outgoing, PathModelLine, UpstreamLine
 from clew.gateway.methods import METHOD_HEADER, ConversationMethods
 from clew.gateway.metrics import Metrics
-from clew.gateway.offering import are_wanted, offerable
 from clew.gateway.own_models import OwnModels
 from clew.gateway.seals import Seals
-from clew.gateway.settings import GatewaySettings
+from clew.gateway.settings import GatewaySettings, OfferedTools
 from clew.gateway.speakers import KnownConversation, NamedConversation, speaker
 from clew.gateway.upstreams import Upstreams, model_of
 from clew.recognition.proof import taken
 from clew.recognition.side_requests import SideRequest, side_request
 from clew.steps.chapters.by_model import ByModel
+from clew.steps.handoff import NEW_SESSION
 from clew.store.waiting import patience
+from clew.wire.convert.tools import declared
 from clew.wire.formats.base import ApiCall
 from clew.wire.requests import is_elsewhere, with_model
 
@@ -202,11 +206,14 @@ class ModelCalls:
         if text is None:
             return None
         streamed = bool(frame.body.get("stream")) if call.streamed is None else call.streamed
-        spent = own_answers.TokensRead.of(await asked.body(), text, frame.model, frame.format)
+        raw = await asked.body()
         if side.form == "item":
-            return own_answers.responses([self.seals.sealed(scope, text)], frame.model, streamed, spent)
+            turn = own_answers.turn_of(raw, text, frame.model, frame.format)
+            return own_answers.responded(turn, self.seals.sealed(scope, text), streamed)
         alt = "sse" if "alt=sse" in asked.query else ""
-        return own_answers.answer(in_form(text, side), call.format, frame.model, streamed, spent, alt)
+        return own_answers.answer(
+            own_answers.turn_of(raw, in_form(text, side), frame.model, call.format), streamed, alt
+        )
 
     async def compact(self, asked: GatewayRequest, scope: Scope) -> GatewayReply | None:
         """The answer to a client that has a history compacted, in one item; None where the provider must give it."""
@@ -223,9 +230,8 @@ class ModelCalls:
         text = await self._summary(scope, speaker(asked, raw).name, (side, frame, items))
         if text is None:
             return None
-        spent = own_answers.TokensRead.of(raw, text, frame.model, frame.format)
-        item = self.seals.sealed(scope, text)
-        return own_answers.responses([item], frame.model, False, spent, "response.compaction")
+        turn = own_answers.turn_of(raw, text, frame.model, frame.format)
+        return own_answers.folded(turn, self.seals.sealed(scope, text))
 
     async def _summary(self, scope: Scope, session: str | None, beside: Beside, words: str = "") -> str | None:
         began = perf_counter()
@@ -268,3 +274,22 @@ def _check_kept(summing: list[SideRequest], frame: Frame, items: Sequence[Item])
         if not side.form:
             raise NotATurn("a name is no conversation")
         summing.append(side)
+
+
+def are_wanted(tools: OfferedTools, headers: Mapping[str, str], raw: bytes) -> bool:
+    """Whether a client shall have them: as it was set, else if it is known to take them well."""
+    if tools != "auto":
+        return tools
+    return headers.get("user-agent", "").lower().startswith(AGENTS) or any(prompt in raw for prompt in PROMPTS)
+
+
+def offerable(raw: bytes, format: str, controller: ContextController) -> Mapping[str, Any] | None:
+    """The body, where tools of clew's can be offered in it: where a client has none, nobody expects a call."""
+    try:
+        body = rawjson.loads(raw)
+        if not isinstance(body, dict) or not declared(body, format):
+            return None
+    except ClewError:
+        return None
+    own = controller.is_ours
+    return body if are_offerable(body, format, own, always=own(NEW_SESSION)) else None

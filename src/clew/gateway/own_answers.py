@@ -1,59 +1,55 @@
 """Answers that no model gave, in the shape in which one would have: whole, or as a stream."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+import time
+from typing import Any
+from uuid import uuid4
 
+from clew.catalog.usage import Spent
 from clew.core import rawjson
 from clew.gateway.http import GatewayReply, json_reply, just
 from clew.tokens import counter_for
-from clew.wire.formats import named, openai_responses
-from clew.wire.formats.base import Format
-from clew.wire.formats.openai_responses.writing import responded
+from clew.wire.formats import named
+from clew.wire.formats.openai_responses.writing import compacted, in_one_piece, stream
+from clew.wire.streams.writing import CHARACTERS, SaidAnswer, WrittenTurn
 
 Block = dict[str, Any]
 
 
-CHARACTERS = 4  # in a token, more or less, of a request
+def turn_of(raw: bytes, text: str, model: str, format: str) -> WrittenTurn:
+    """A request and a text in answer to it, with tokens as a provider would have counted them.
+
+    Qwen Code takes no summary that did not read what it stands for.
+    """
+    said = SaidAnswer(text, output=counter_for(model, format).text(text), piece=max(1, len(text)))
+    spent = Spent(max(1, len(raw) // CHARACTERS))
+    asked = {"model": model, "stream_options": {"include_usage": True}}
+    return WrittenTurn(format, asked, said, spent, uuid4().hex, int(time.time()))
 
 
-class TokensRead(NamedTuple):
-    """Tokens as a provider would have counted them: Qwen Code takes no summary that did not read what it stands for."""
-
-    read: int
-    written: int
-
-    @classmethod
-    def of(cls, raw: bytes, text: str, model: str, format: str) -> "TokensRead":
-        """By a request and its answer."""
-        return cls(max(1, len(raw) // CHARACTERS), counter_for(model, format).text(text))
-
-
-def answer(text: str, format: str, model: str, streamed: bool, spent: TokensRead, alt: str = "") -> GatewayReply:
+def answer(turn: WrittenTurn, streamed: bool, alt: str = "") -> GatewayReply:
     """What a client gets that asked for text."""
-    return _reply(named(format).answer_block(text, model, *spent), named(format), streamed, alt)
-
-
-def responses(
-    output: list[Block], model: str, streamed: bool, spent: TokensRead, kind: str = "response"
-) -> GatewayReply:
-    """A response of OpenAI's with these items."""
-    return _reply(responded(output, model, *spent, kind), named(openai_responses.NAME), streamed)
-
-
-def _reply(whole: Block, format: Format, streamed: bool, alt: str = "") -> GatewayReply:
+    format = named(turn.format)
     if not streamed:
-        return json_reply(rawjson.dumps(whole))
+        return json_reply(rawjson.dumps(format.in_one_piece(turn)))
     if format.streams_lists and alt != "sse":
-        return json_reply(rawjson.dumps([whole]))
-    return _sse(format.events(whole), format.end_of_stream)
+        return json_reply(rawjson.dumps([format.in_one_piece(turn)]))
+    return _streamed(*format.stream(turn))
 
 
-def _sse(events: Iterator[tuple[str, Mapping[str, Any]]], end: bytes = b"") -> GatewayReply:
-    parts = [
-        (f"event: {name}\n".encode() if name else b"") + b"data: " + rawjson.dumps(e) + b"\n\n" for name, e in events
-    ]
+def responded(turn: WrittenTurn, item: Block, streamed: bool) -> GatewayReply:
+    """A response of OpenAI's with this item alone."""
+    whole = [item]
+    return _streamed(*stream(turn, output=whole)) if streamed else json_reply(rawjson.dumps(in_one_piece(turn, whole)))
+
+
+def folded(turn: WrittenTurn, item: Block) -> GatewayReply:
+    """What a client gets that has its history compacted in one item."""
+    return json_reply(rawjson.dumps(compacted(turn, [item])))
+
+
+def _streamed(*parts: bytes) -> GatewayReply:
     headers = [("content-type", "text/event-stream; charset=utf-8"), ("cache-control", "no-cache")]
-    return GatewayReply(200, headers, just(b"".join(parts) + end))
+    return GatewayReply(200, headers, just(b"".join(parts)))
 
 
 OPENED = "failed open: the request went on as it came"

@@ -5,17 +5,47 @@ which an agent has no tools; so nothing of it is needed here, nor the log before
 """
 
 from collections.abc import Awaitable, Callable, Mapping
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from clew import __version__
-from clew.errors import ClewError, NotFound
+from clew.core.arguments import checked, takes
+from clew.core.lazy import gone
+from clew.errors import ClewError, NotFound, ToolError
 from clew.mcp.telling import MOST_CHARACTERS, bounded, sized
-from clew.mcp.tools import SCHEMAS, WRITING, arguments, call, prompt_text
 from clew.text.framing import neutral
 
 if TYPE_CHECKING:
+    from clew.mcp.answers import Answers
     from clew.mcp.library import Library
+
+
+_TEXT, _FLAG = {"type": "string"}, {"type": "boolean"}
+_NUMBER = {"type": "integer"}
+
+SCHEMAS: Mapping[str, Mapping[str, Any]] = {
+    "search": takes("text", text=_TEXT, conversation=_TEXT, size=_NUMBER),
+    "recall": takes("id", id=_TEXT, lines=_TEXT, pattern=_TEXT, size=_NUMBER),
+    "timeline": takes(conversation=_TEXT, before=_NUMBER, size=_NUMBER),
+    "lost": takes(conversation=_TEXT, size=_NUMBER),
+    "pin": takes("id", id=_TEXT, off=_FLAG),
+    "status": takes(conversation=_TEXT, size=_NUMBER),
+}
+WRITING = ("pin",)
+
+Given = Mapping[str, Any]
+_ACTS: "Mapping[str, Callable[[Answers, Given, int], Awaitable[str]]]" = {
+    "search": lambda answers, given, size: answers.search(given["text"], given.get("conversation", ""), size),
+    "recall": lambda answers, given, size: answers.recall(
+        given["id"], given.get("lines", ""), given.get("pattern", ""), size
+    ),
+    "timeline": lambda answers, given, size: answers.timeline(given.get("conversation", ""), given.get("before"), size),
+    "lost": lambda answers, given, size: answers.lost(given.get("conversation", ""), size),
+    "pin": lambda answers, given, size: answers.pin(given["id"], given.get("off", False)),
+    "status": lambda answers, given, size: answers.status(given.get("conversation", ""), size),
+}
+
 
 SERVER_NAME, ABOUT = "clew", "What was said in this project's agent sessions, also what a compaction dropped."
 ADDRESS = "clew://conversation/"
@@ -31,6 +61,9 @@ PLAIN_TEXT = "text/plain"
 
 Params = Mapping[str, Any]
 McpReply = dict[str, Any]
+
+
+__getattr__ = gone(__name__, server="`clew mcp` is it; in a program, `clew.mcp.stdio.serve_lines`")
 
 
 class McpError(Exception):
@@ -165,3 +198,20 @@ class McpServer:
         text = f"{head}\n\n{await brief(answers, one, sized(MOST_CHARACTERS) - len(head) - 2)}"
         said = {"role": "user", "content": {"type": "text", "text": text}}
         return {"description": PROMPTS[name], "messages": [said]}
+
+
+def prompt_text(name: str) -> str:
+    """The words of a file of ours."""
+    return files("clew.mcp").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
+
+
+def arguments(name: str, given: Any) -> dict[str, Any]:
+    """The arguments of a call, if they fit. Raises `ToolError`."""
+    if name not in SCHEMAS:
+        raise ToolError(f"there is no tool {name[:60]!r}; there are {', '.join(SCHEMAS)}")
+    return checked(name, SCHEMAS[name], {} if given is None else given)
+
+
+async def call(answers: "Answers", name: str, given: Given) -> str:
+    """What a call with fitting arguments gives back, in a bounded number of characters."""
+    return await _ACTS[name](answers, given, sized(given.get("size")))

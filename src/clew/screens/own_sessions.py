@@ -9,7 +9,7 @@ from clew.config import Places
 from clew.errors import BadRequest
 from clew.screens.demo import DEMO_FORMAT, DEMO_WINDOW
 from clew.sessions.transcripts import convert, read_all
-from clew.sessions.transcripts.packed import data_of
+from clew.sessions.transcripts.source import data_of
 from clew.tokens import counter_for
 from clew.wire import decode
 

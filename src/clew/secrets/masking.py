@@ -7,26 +7,79 @@ inside another too, so that a mask never breaks it.
 """
 
 import json
+import os
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace as with_
 from functools import partial
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 from clew.core.items import Frame, Item
 from clew.errors import BadRequest
 from clew.secrets.disguises import packed, plain
-from clew.secrets.harmless import digest, is_harmless, remember
-from clew.secrets.matching import TELLING, Secret, matched
+from clew.secrets.kinds import PLACES, SHAPES, SecretKind
 from clew.secrets.names import kind_of, named, small
-from clew.secrets.values import is_base64, is_random
+from clew.secrets.values import is_base64, is_empty, is_random, proves
+
+MOST_DIGESTS = 20_000  # then it begins anew
+
+_KEY = os.urandom(32)  # of this process: a digest tells nobody what was said
+_digests: set[bytes] = set()
+
+
+TELLING = frozenset(kind.name for kind in SHAPES) | {"private key"}  # kinds that say themselves what they are
+_LONG = re.compile(r"[a-z0-9_.+/=~:$%|@{}-]{16,}")
+_SHAPES, _PLACES = (
+    {w: [k for k in table if w in k.words] for kind in table for w in kind.words} for table in (SHAPES, PLACES)
+)
+
 
 ROUNDS = 4  # what a mask uncovers is masked too; more than two have not been seen
 BLOB = 1000  # characters of base64 that are a picture or a document; secrets are shorter
 SHORTEST_RUN = 16  # characters of a secret that is known by its shape
 DEPTH = 4  # of JSON inside JSON that is read exactly; below it the patterns see the escapes
+
+
+class Secret(NamedTuple):
+    """Where a secret stands in a text, and of which kind it is."""
+
+    kind: str
+    start: int
+    stop: int
+
+
+def matched(text: str, lower: str) -> list[Secret]:
+    """The secrets that the patterns of kinds find; they may overlap."""
+    # A secret that is known by its shape has no spaces, and most text is short words.
+    long = " ".join(_LONG.findall(lower))
+    there = [(word, kind) for word in _SHAPES if word in long for kind in _SHAPES[word]] if long else []
+    there += [(word, kind) for word in _PLACES if word in lower for kind in _PLACES[word]]
+    return [secret for word, kind in there for secret in found_by(kind, word, text, lower)]
+
+
+def found_by(kind: SecretKind, word: str, text: str, lower: str) -> Iterator[Secret]:
+    """The secrets that one pattern finds where one of its words is in the text."""
+    for match in _tried(kind, word, text, lower):
+        start, stop = match.span(match.lastindex or 0)
+        value = text[start:stop]
+        if not is_empty(value, kind.proof) and (kind.proof is None or proves(kind.proof, value)):
+            yield Secret(kind.name, start, stop)
+
+
+def _tried(kind: SecretKind, word: str, text: str, lower: str) -> Iterator[re.Match[str]]:
+    """Where the pattern of a kind fits; one that begins with its word is tried only there."""
+    pattern = kind.pattern
+    if not kind.begins:
+        yield from pattern.finditer(text)
+        return
+    at = lower.find(word)
+    while at >= 0:
+        match = pattern.match(text, at)
+        if match:
+            yield match
+        at = lower.find(word, max(at + 1, match.end() if match else 0))
 
 
 def find(text: str, *, chosen: bool = True) -> list[Secret]:
@@ -280,3 +333,21 @@ def _places(escaped: str, offset: int) -> Callable[[int], int]:
         grown.append(grown[-1] + len(match[0]) - 1)
         ends.append(match.end() - grown[-1])
     return lambda at: offset + at + grown[bisect_right(ends, at)]
+
+
+def digest(text: str, depth: int, chosen: bool) -> bytes:
+    """What a string is known by, as it was searched."""
+    said = text.encode("utf-8", "surrogatepass")
+    return blake2b(said, key=_KEY, person=bytes((depth, chosen)), digest_size=16).digest()
+
+
+def is_harmless(known_by: bytes) -> bool:
+    """Whether this string was searched before, and held nothing."""
+    return known_by in _digests
+
+
+def remember(known_by: bytes) -> None:
+    """This string held nothing."""
+    if len(_digests) >= MOST_DIGESTS:
+        _digests.clear()
+    _digests.add(known_by)

@@ -4,8 +4,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from clew.catalog.cost import cost
-from clew.catalog.usage import Spent
+from clew.catalog.usage import Spent, cost
 from clew.core.items import Edit, Node, Scope
 from clew.core.view import View, originals
 from clew.engine.engine import Engine

@@ -9,8 +9,7 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from clew.catalog import Prices
-from clew.catalog.cost import cost
-from clew.catalog.usage import Spent
+from clew.catalog.usage import Spent, cost
 from clew.core.items import Node, Scope
 from clew.core.threads import LONG, in_thread_if
 from clew.core.view import View

@@ -10,6 +10,7 @@ from typing import Any
 
 from clew.catalog.usage import Spent
 from clew.core.items import Digests, Node
+from clew.core.lazy import gone
 from clew.core.view import View
 from clew.steps.chapters.model import Prompt, Reply
 from clew.steps.chapters.questions import shown
@@ -31,6 +32,12 @@ __all__ = [
     "view_of",
     "write_chapter",
 ]
+
+__getattr__ = gone(
+    __name__,
+    check_store="it is in tests/store_promises.py of clew's repository",
+    take_notes="it is `clew.testing.write_chapter` now",
+)
 
 
 def view_of(body: Mapping[str, Any], format: str | None = None, pins: int = 0, seed: int = 0) -> View:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from crewai.events.event_context import get_current_parent_id, pop_event_scope, push_event_scope
 from crewai.llms.base_llm import BaseLLM
+from crewai.utilities.i18n import I18N_DEFAULT
 from crewai.utilities.llm_utils import create_llm
 from pydantic import PrivateAttr
 
-from clew.adapters.crewai.words import unworded
-from clew.adapters.hosted import Hosted
+from clew.adapters.host import Hosted
 from clew.catalog.usage import Spent
 from clew.core.bridge import run
 from clew.core.threads import in_thread_of_its_own
@@ -26,6 +26,9 @@ from clew.llm.requests import chat
 from clew.steps.chapters.by_model import ByModel
 from clew.steps.chapters.model import Prompt, Reply
 from clew.tokens import counter_for
+
+ADDED = "<system-reminder>\n{}\n</system-reminder>"  # how clew knows what a host added by itself
+
 
 ThreadOf = Callable[[Any, Any], Thread]  # from a task and an agent to the conversation in which a model is asked
 
@@ -198,3 +201,40 @@ def hosted(llm: BaseLLM | str) -> Hosted:
         return Reply(text, Spent(count(str(question)), count(text)), calls)
 
     return Hosted(asked.model, ask, asked.get_context_window_size())
+
+
+def unworded(message: dict[str, Any]) -> dict[str, Any]:
+    """A message of crewAI's as its user would have said it; the same one if there is nothing of crewAI's in it."""
+    text = message.get("content")
+    if message.get("role") != "user" or not isinstance(text, str):
+        return message
+    return {**message, "content": ADDED.format(text) if text in _nudges() else _task(text)}
+
+
+@cache
+def _nudges() -> tuple[str, ...]:
+    """What crewAI says between two steps of an agent."""
+    return I18N_DEFAULT.slice("post_tool_reasoning"), I18N_DEFAULT.errors("force_final_answer")
+
+
+@cache
+def _around(part: str, name: str) -> tuple[str, str]:
+    """What stands before and after what somebody said."""
+    before, _, after = I18N_DEFAULT.slice(part).partition("{" + name + "}")
+    return before.lstrip(), after.rstrip()
+
+
+def _task(text: str) -> str:
+    for part in ("task", "task_no_tools", "native_task"):
+        before, after = _around(part, "input")
+        inner = text.strip()
+        if before and inner.startswith(before) and inner.endswith(after):
+            inner = inner.removeprefix(before).removesuffix(after)
+            break
+    else:
+        return text
+    before, after = _around("expected_output", "expected_output")
+    # Not in what earlier tasks put out, which comes after it.
+    asked, label, rest = inner.partition(before)
+    wanted, _, more = rest.partition(after)
+    return f"{asked}Expected: {wanted}{more}".strip() if label else inner.strip()

@@ -24,8 +24,7 @@ from agent.context_compressor import ContextCompressor as HermesCompressor
 from hermes_cli.auth import PROVIDER_REGISTRY
 
 from clew import wire
-from clew.adapters.host import READ, Deciding, Host, Where
-from clew.adapters.hosted import Hosted
+from clew.adapters.host import READ, Deciding, Host, Hosted, Where
 from clew.adapters.restoring import restored
 from clew.catalog.usage import Spent
 from clew.config.wiring import configured

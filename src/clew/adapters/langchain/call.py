@@ -1,16 +1,17 @@
 """One call of a model by an agent of LangChain: what is sent of it, and what came of it."""
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from langchain.agents.middleware import ModelRequest, ModelResponse
 from langchain_core.exceptions import ContextOverflowError
-from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langchain_core.tools import BaseTool
 
 from clew import catalog
-from clew.adapters.host import Host
+from clew.adapters.host import CHAPTER, Host, Hosted
 from clew.adapters.langchain.messages import (
     LANGCHAIN_FORMAT,
     HeldMessage,
@@ -21,8 +22,10 @@ from clew.adapters.langchain.messages import (
     usage_of,
     without_thoughts,
 )
-from clew.adapters.langchain.writing import hosted
+from clew.catalog.usage import Spent, spent
+from clew.core.threads import in_thread_of_its_own
 from clew.exchange.thread import Thread, best
+from clew.steps.chapters.model import Prompt, Reply
 from clew.wire.rules.binding import binds
 
 SHORTENINGS = 3  # times that a call is made shorter after a refusal
@@ -65,7 +68,7 @@ class FittedCall:
         names = {tool.get("function", {}).get("name") for tool in sent.body.get("tools") or ()}
         offered = [tool for tool in self._tools if tool.name in names] if sent.offers else []
         request = self.request.override(tools=[*self.request.tools, *offered]) if offered else self.request
-        if not (sent.view.edits or sent.told):
+        if not (sent.view.edits or sent.status):
             return request
         messages = sendable(sent.body, self._held)
         if binds("anthropic", name):
@@ -99,3 +102,18 @@ async def _shortened(thread: Thread, error: Exception) -> bool:
     if await thread.refused(error):
         return True
     return isinstance(error, ContextOverflowError) and await thread.refused(REFUSED)
+
+
+def hosted(model: BaseChatModel) -> Hosted:
+    """A model of LangChain as one that writes summaries for clew."""
+    return Hosted(name_of(model), partial(_asked, model), (model.profile or {}).get("max_input_tokens"))
+
+
+async def _asked(model: BaseChatModel, prompt: Prompt) -> Reply:
+    said = [*([SystemMessage(prompt.system)] if prompt.system else []), HumanMessage(prompt.text)]
+    # Not `ainvoke`: its connections belong to the loop of the agent.
+    answer = await in_thread_of_its_own(partial(model.invoke, said, {"run_name": CHAPTER, "tags": ["clew"]}))
+    assert isinstance(answer, AIMessage)
+    usage = usage_of(answer)
+    calls = tuple(call["name"] for call in answer.tool_calls)
+    return Reply(str(answer.text), spent(usage) if usage else Spent(0), calls)

@@ -19,8 +19,7 @@ from litellm import acompletion
 from litellm.types.utils import CallTypes
 
 from clew import wire
-from clew.adapters.host import READ, Adapter, Host, Where
-from clew.adapters.hosted import CHAPTER, Hosted, asked_here
+from clew.adapters.host import CHAPTER, READ, Adapter, Host, Hosted, Where, asked_here
 from clew.adapters.weaving import plain
 from clew.config.wiring import configured
 from clew.control import ContextController

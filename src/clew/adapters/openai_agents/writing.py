@@ -9,7 +9,7 @@ from agents.tracing import custom_span
 from agents.usage import Usage
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
-from clew.adapters.hosted import CHAPTER
+from clew.adapters.host import CHAPTER
 from clew.catalog.usage import Spent
 from clew.steps.chapters.model import Prompt, Reply
 

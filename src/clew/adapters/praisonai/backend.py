@@ -15,8 +15,7 @@ from praisonaiagents.context.manager import ContextManager
 from praisonaiagents.llm.openai_client import OpenAIClient
 from praisonaiagents.utils.async_bridge import run_coroutine_from_any_context
 
-from clew.adapters.host import Deciding, Host, Where
-from clew.adapters.hosted import Hosted
+from clew.adapters.host import Deciding, Host, Hosted, Where
 from clew.adapters.praisonai.compressor import SYSTEM_ROLES
 from clew.adapters.praisonai.conversation import CALLING, CallUnderWay, Conversation
 from clew.adapters.weaving import ChatMessage, is_same, plain, unquoted

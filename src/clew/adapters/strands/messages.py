@@ -1,9 +1,12 @@
 """What Strands has, as clew takes it: an agent's call as a request, its models as writers, its pins; and back."""
 
 import logging
-from collections.abc import Collection, Mapping, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, MutableMapping, Sequence
+from contextlib import asynccontextmanager
+from copy import copy
 from dataclasses import replace as with_
 from functools import partial
+from inspect import iscoroutinefunction
 from operator import is_
 from typing import Any
 from uuid import uuid4
@@ -12,12 +15,11 @@ from strands import Agent
 from strands.event_loop.streaming import process_stream
 from strands.hooks import AfterModelCallEvent
 from strands.models import Model
+from strands.models.llamacpp import LlamaCppModel
 from strands.types.content import Message, Messages
 from strands.types.tools import ToolSpec
 
-from clew.adapters.host import Host
-from clew.adapters.hosted import Hosted
-from clew.adapters.strands.clients import apart, shares
+from clew.adapters.host import Host, Hosted
 from clew.adapters.strands.protecting import JOINED, Protecting, pinned
 from clew.catalog.usage import spent
 from clew.core.bridge import cross, run
@@ -230,3 +232,53 @@ def with_system(messages: list[Any]) -> list[Any]:
     *said, status = messages[-1]["content"]
     last = [{**messages[-1], "content": said}] if said else []
     return [*messages[:-1], *last, {"role": "system", "content": [status]}]
+
+
+def shares(one: Model, other: Model) -> bool:
+    """Whether models have a client in common that cannot be opened anew, so that they must not run side by side."""
+    held = [client for client in _clients(other).values() if not _is_plain(other, client)]
+    return any(client is mine for client in held for mine in _clients(one).values())
+
+
+@asynccontextmanager
+async def apart(model: Model) -> AsyncIterator[Model]:
+    """The model with clients of its own for one question; most of Strands' models open one for each request anyway."""
+    made = {name: _anew(model, client) for name, client in _clients(model).items() if _is_plain(model, client)}
+    own = copy(model)
+    vars(own).update(made)
+    try:
+        yield own
+    finally:
+        for client in made.values():
+            await (client.aclose() if isinstance(own, LlamaCppModel) else client.close())
+
+
+def _clients(model: Model) -> Mapping[str, Any]:
+    """What a model holds that keeps connections of an event loop: what is closed by awaiting that."""
+    return {name: held for name, held in vars(model).items() if _is_awaited(held) or _is_awaited(_async_part(held))}
+
+
+def _is_awaited(held: Any) -> bool:
+    return any(iscoroutinefunction(getattr(type(held), name, None)) for name in ("aclose", "close"))
+
+
+def _async_part(held: Any) -> Any:
+    return getattr(held, "aio", None)  # as Google's client has it
+
+
+def _is_plain(model: Model, client: Any) -> bool:
+    """Whether it is known what a client was made of: nobody gave it connections that were made by hand."""
+    return isinstance(model, LlamaCppModel) or (
+        hasattr(client, "copy") and _package(getattr(client, "_client", None)) == _package(client)
+    )
+
+
+def _anew(model: Model, client: Any) -> Any:
+    """A client with the same settings and no connections."""
+    if isinstance(model, LlamaCppModel):
+        return type(client)(base_url=client.base_url, timeout=client.timeout)
+    return client.copy(http_client=type(client._client)(timeout=client.timeout))
+
+
+def _package(of: object) -> str:
+    return type(of).__module__.partition(".")[0]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from clew import catalog
 from clew.agent.tasks.outputs import Strategy, Told, aggregate, aggregate_summarized
-from clew.catalog.cost import cost
+from clew.catalog.usage import cost
 from clew.core.items import Scope
 from clew.errors import ModelError
 from clew.events import Condensed, LeftWhole, Listener, tell

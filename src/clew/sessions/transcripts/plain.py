@@ -9,13 +9,22 @@ from typing import Any
 
 from clew.core import rawjson
 from clew.errors import BadRequest
-from clew.sessions.transcripts import sharegpt
 from clew.sessions.transcripts.shape import Script, Transcript, TranscriptCompaction, TranscriptMessage
 from clew.sessions.transcripts.source import Source, mapping, number, objects, string, time
 from clew.wire.formats import detect, detect_list, named
 from clew.wire.formats.plain import text_of
 
-LISTS = ("messages", "input", "contents", sharegpt.TURNS, sharegpt.CONVERSATION)
+TURNS, CONVERSATION = "conversations", "conversation"
+# Calls and their results have no ids there: they are read as what they are, text of who wrote them.
+SPEAKERS: Mapping[str, str] = {
+    **dict.fromkeys(("human", "user"), "user"),
+    **dict.fromkeys(("observation", "tool", "function_response"), "function"),
+    **dict.fromkeys(("gpt", "assistant", "chatgpt", "bing", "bard", "model", "function_call"), "assistant"),
+    "system": "system",
+}
+
+
+LISTS = ("messages", "input", "contents", TURNS, CONVERSATION)
 CUTS = "real_compactions"
 
 
@@ -53,7 +62,7 @@ def _check(message: Any, place: str, format: str, where: str) -> None:
 
 def _transcript(body: Mapping[str, Any], source: Source, line: int, format: str | None) -> Transcript:
     try:
-        body = sharegpt.as_body(body)
+        body = as_body(body)
     except BadRequest as error:
         raise BadRequest(f"{source.where(line)}: {error}") from None
     format = format or detect(body)
@@ -129,3 +138,26 @@ def write(transcript: Transcript) -> bytes:
 def _cut(index: int, why: TranscriptCompaction) -> dict[str, Any]:
     told = {"index": index, "trigger": why.trigger, "pre_tokens": why.tokens_before, "summary": why.summary}
     return told | ({"kept": why.kept} if why.kept else {}) | ({"at": why.at} if why.at else {})
+
+
+def as_body(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The conversation as a body with `messages`; one that has other names for its parts, as it is."""
+    if "messages" in value:
+        return value
+    if isinstance(turns := value.get(TURNS), list):
+        said = [_message(turn, n) for n, turn in enumerate(turns)]
+    elif isinstance(turns := value.get(CONVERSATION), list):
+        said = turns
+    else:
+        return value
+    return {key: part for key, part in value.items() if key not in (TURNS, CONVERSATION)} | {"messages": said}
+
+
+def _message(turn: Any, n: int) -> dict[str, Any]:
+    if not isinstance(turn, Mapping) or not isinstance(turn.get("value"), str):
+        raise BadRequest(f"{TURNS}[{n}]: expected an object with `from` and `value`")
+    role = SPEAKERS.get(string(turn.get("from")).lower())
+    if role is None:
+        raise BadRequest(f"{TURNS}[{n}].from: unknown {turn.get('from')!r}; expected one of {', '.join(SPEAKERS)}")
+    named = {"name": string(turn["from"]).lower()} if role == "function" else {}
+    return {"role": role, **named, "content": turn["value"]}

@@ -4,12 +4,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from io import BytesIO
+from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
 from clew.core import rawjson
-from clew.errors import BadRequest
+from clew.core.unpacking import GZIP, Unpacker
+from clew.errors import BadRequest, TooLarge
 from clew.store.upkeep import Progress
+
+UNPACKED = 512_000_000  # bytes of a .gz: far more than sessions have; a file that is not packed may have any size
+
 
 NEVER = "1970-01-01T00:00:00.000Z"  # what we write where nobody knows the time
 STRIDE = 1 << 20  # bytes between two reports of progress
@@ -160,3 +166,20 @@ def uuid_for(name: str) -> str:
         return str(UUID(name))
     except ValueError:
         return str(uuid5(SPACE, name))
+
+
+def data_of(file: Path, most: int = UNPACKED) -> bytes:
+    """What is in a file, unpacked."""
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise BadRequest(f"{file}: {error.strerror or error}; give the path of a file") from None
+    if data[: len(GZIP)] != GZIP:
+        return data
+    try:
+        remedy = f"to allow that, unpack it first: gunzip -k {file}"
+        return Unpacker(most, f"{file}: it has {len(data):,} bytes, and", remedy).file(BytesIO(data))
+    except TooLarge:
+        raise
+    except BadRequest as error:
+        raise BadRequest(f"{file}: {error}") from None

@@ -13,7 +13,7 @@ from dataclasses import replace as with_
 from typing import TYPE_CHECKING, NamedTuple
 
 from clew import catalog
-from clew.catalog.cost import cost
+from clew.catalog.usage import cost
 from clew.core.items import Frame, Node
 from clew.core.view import View
 from clew.errors import ModelError

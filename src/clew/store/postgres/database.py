@@ -1,6 +1,7 @@
 """Our statements over psycopg."""
 
 import re
+import unicodedata
 from collections import Counter as Tally
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,11 +16,17 @@ from clew.core.items import Scope
 from clew.store.database import LaterRows, Problem, Rows, Sizes, may_go_on
 from clew.store.packing import listed
 from clew.store.postgres.opening import StoreConnection
-from clew.store.postgres.words import in_parts, split
 from clew.store.queries import statements
-from clew.store.signs import asked
+from clew.store.signs import asked, indexed
 from clew.store.sqlite.opening import APPLICATION, refuse_newer
 from clew.store.waiting import Wait
+
+LONGEST_WORD = 500  # characters of a word; PostgreSQL takes some 2,000 bytes
+MOST_BYTES = 400_000  # bytes of words together; it takes a million
+
+_WORD = re.compile(r"\w+")
+_ACCENT = re.compile("[\u0300-\u036f]")
+
 
 BEGIN = "begin isolation level read committed read write"
 MOST = 2_000  # bodies looked at for each word, where the whole scope is searched
@@ -229,3 +236,23 @@ def _query(word: str) -> str:
     if not last:
         return ""
     return " & ".join([*(f"'{part}'" for part in parts), f"'{last}'" + ":*" * may_go_on(word)])
+
+
+def split(text: str) -> list[str]:
+    """The words of a text, in order."""
+    plain = _ACCENT.sub("", unicodedata.normalize("NFD", text.lower()))
+    return [word[:LONGEST_WORD] for word in _WORD.findall(unicodedata.normalize("NFC", plain))]
+
+
+def in_parts(text: str) -> Iterator[list[str]]:
+    """The words of a text, each once, in parts that an index can take; an empty one if there are none."""
+    part: list[str] = []
+    room = MOST_BYTES
+    for word in sorted(set(split(indexed(text)))):
+        size = len(word.encode())
+        if size > room:
+            yield part
+            part, room = [], MOST_BYTES
+        part.append(word)
+        room -= size
+    yield part

@@ -1,64 +1,22 @@
-"""What a script has a provider say, before any format."""
+"""What a script has a provider say, and how that comes over the line."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from hashlib import blake2b
-from typing import Any, Literal
+from dataclasses import dataclass
 
-from clew.catalog.usage import Spent
-from clew.core import rawjson
-from clew.errors import BadRequest
-from clew.testing.provider.cache import tokens
+from clew.wire.streams.writing import SaidAnswer, WrittenTurn
 
-ProviderBody = dict[str, Any]
-Stop = Literal["end", "length", "window", "filter"]
-
-CREATED = 1_760_000_000  # when everything was made: the same bytes in every run
+SEAL = "EqQBCkYIBxgCKkBzdHJpY3QgcHJvdmlkZXIgb2YgY2xldywgbm90aGluZyBzZWNyZXQ="  # with which thoughts are signed
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """A call of a tool; arguments that are text go out as they are, JSON or not.
-
-    Where no id is given, one is made, but for Gemini.
-    """
-
-    name: str
-    arguments: Mapping[str, Any] | str = field(default_factory=dict)
-    id: str = ""
-
-    @property
-    def written(self) -> str:
-        """The arguments as JSON."""
-        return self.arguments if isinstance(self.arguments, str) else rawjson.dumps(self.arguments).decode()
-
-    @property
-    def given(self) -> ProviderBody:
-        """The arguments as an object; in one piece, Anthropic and Gemini cannot say others."""
-        try:
-            given = rawjson.loads(self.written or "{}")
-        except BadRequest:
-            return {}
-        return given if isinstance(given, dict) else {}
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(SaidAnswer):
     """What the provider says to one request; with a status that is not 200, an error in the provider's own words."""
 
-    text: str = ""
-    calls: tuple[Call, ...] = ()
-    reasoning: str = ""
-    redacted: bool = False  # of Anthropic: the reasoning comes as what only it can read
-    stop: Stop = "end"
     input: int | None = None  # tokens to report; else as many as the request is long
-    output: int | None = None  # the same of the answer
     status: int = 200
     error: str = ""  # instead of the provider's own words
     late: bool = False  # the error comes in the stream, after all that was said
     retry_after: float | None = None  # seconds, in a header; a 429 always has one
     seconds: float = 0  # before anything is sent
-    piece: int = 12  # characters in a delta of a stream
     packet: int | None = None  # bytes that are sent at once; else an event at a time
     pause: float = 0  # seconds between what is sent at once
     cut: int | None = None  # the connection ends after so many bytes
@@ -66,43 +24,9 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class ProviderTurn:
+class ProviderTurn(WrittenTurn):
     """A request and what is said to it."""
 
-    format: str
-    body: ProviderBody = field(default_factory=dict)
     answer: Answer = Answer()
-    spent: Spent = field(default_factory=lambda: Spent(0))
-    number: int = 0  # of the request; ids are made of it
+    seal: str = SEAL
     listed: bool = False  # a stream of Gemini's comes as one list
-
-    @property
-    def model(self) -> str:
-        return str(self.body.get("model"))
-
-    @property
-    def output(self) -> int:
-        """Tokens of the answer."""
-        answer = self.answer
-        said = answer.text + answer.reasoning + "".join(call.name + call.written for call in answer.calls)
-        return tokens(said.encode("utf-8", "surrogatepass")) if answer.output is None else answer.output
-
-    @property
-    def thought(self) -> int:
-        """Tokens of the answer that are reasoning."""
-        return min(self.output, len(self.answer.reasoning) // 4)
-
-    def id(self, prefix: str, n: int = 0) -> str:
-        """An id as long as real ones, the same in every run."""
-        return prefix + blake2b(f"{prefix}{self.number}/{n}".encode(), digest_size=12).hexdigest()
-
-    def pieces(self, text: str) -> Iterator[str]:
-        """A text as the deltas of a stream have it."""
-        size = self.answer.piece
-        return (text[i : i + size] for i in range(0, len(text), size))
-
-
-def sse(data: Mapping[str, Any] | str, name: str = "") -> bytes:
-    """One server-sent event."""
-    head = f"event: {name}\n".encode() if name else b""
-    return head + b"data: " + (data.encode() if isinstance(data, str) else rawjson.dumps(data)) + b"\n\n"

@@ -112,3 +112,9 @@ def shared(one: bytes, other: bytes) -> int:
 def tokens(text: bytes) -> int:
     """About how many tokens a text has."""
     return max(1, len(text) // 4)
+
+
+def counted(body: CachedBody) -> CachedBody:
+    """The request that is counted: of Gemini it may stand inside, and then it names its model itself."""
+    inside = body.get("generateContentRequest") or body.get("generate_content_request")
+    return inside if isinstance(inside, dict) else body

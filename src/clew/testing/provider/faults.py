@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from clew.testing.provider.answers import CREATED, Answer, ProviderBody
+from clew.testing.provider.answers import Answer
 from clew.wire.rules.check import Broken
+from clew.wire.streams.writing import CREATED, ProviderBody
 
 
 @dataclass(frozen=True, slots=True)

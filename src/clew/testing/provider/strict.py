@@ -1,37 +1,55 @@
 """A provider on loopback: it speaks Chat, Responses, Messages and Gemini's generateContent, refuses what real ones
 refuse, and has a prompt cache whose hits it reports."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Protocol
+from typing import NamedTuple
+from urllib.parse import parse_qs
 
 from clew.catalog.usage import Spent
 from clew.core import rawjson
 from clew.errors import BadRequest
-from clew.testing.provider import chat, counts, gemini, messages, responses
-from clew.testing.provider.answers import Answer, ProviderBody, ProviderTurn
-from clew.testing.provider.cache import Cache, CachedBlock, opening, prompt, shared
+from clew.testing.provider.answers import Answer, ProviderTurn
+from clew.testing.provider.anthropic import MessagesRefusals
+from clew.testing.provider.cache import Cache, CachedBlock, counted, opening, prompt, shared, spoken
 from clew.testing.provider.faults import ProviderFault, Refusals
-from clew.testing.provider.routes import Route, route, speaker
+from clew.testing.provider.gemini import GeminiRefusals
+from clew.testing.provider.openai import ChatRefusals, ResponsesRefusals
 from clew.testing.provider.serving import LoopbackServer, ServedReply, ServedRequest
 from clew.wire import check, named
-from clew.wire.formats.gemini import NAME as GEMINI
+from clew.wire.formats import anthropic, gemini, openai_chat, openai_responses
+from clew.wire.formats.base import ApiCall
+from clew.wire.formats.openai_responses.writing import compacted
+from clew.wire.requests import api_call, format_of_client
+from clew.wire.streams.writing import ProviderBody
 
 
-class ProviderShape(Protocol):
-    @property
-    def refusals(self) -> Refusals: ...
+class Route(NamedTuple):
+    """What a request wants."""
 
-    def in_one_piece(self, turn: ProviderTurn) -> ProviderBody: ...
-    def stream(self, turn: ProviderTurn, fault: ProviderFault | None = None) -> Iterator[bytes]: ...
+    call: ApiCall
+    events: bool = True  # else a stream comes as one list
 
 
-SHAPES: Mapping[str, ProviderShape] = {
-    "openai_chat": chat,
-    "openai_responses": responses,
-    "anthropic": messages,
-    GEMINI: gemini,
+def route(asked: ServedRequest) -> Route | None:
+    """What is asked for, if it is served."""
+    call = api_call(asked.path)
+    if call is None:
+        return None
+    return Route(call, not call.streamed or parse_qs(asked.query).get("alt") == ["sse"])
+
+
+def speaker(asked: ServedRequest) -> str:
+    """Whose client it is, where no route tells."""
+    return format_of_client(asked.path, asked.headers)
+
+
+REFUSALS: Mapping[str, Refusals] = {
+    openai_chat.NAME: ChatRefusals(),
+    openai_responses.NAME: ResponsesRefusals(),
+    anthropic.NAME: MessagesRefusals(),
+    gemini.NAME: GeminiRefusals(),
 }
 
 
@@ -104,11 +122,11 @@ class StrictProvider:
             return self._get(asked) if asked.method == "GET" else self._post(asked)
         except Exception as error:
             self._errors.append(error)
-            return _failed(ProviderTurn("openai_chat"), chat.refusals.fault(500, words=repr(error)))
+            return _failed(ProviderTurn(openai_chat.NAME), REFUSALS[openai_chat.NAME].fault(500, words=repr(error)))
 
     def _get(self, asked: ServedRequest) -> ServedReply:
         format = speaker(asked)
-        refusals = SHAPES[format].refusals
+        refusals = REFUSALS[format]
         found = refusals.found(asked.path, self.models)
         if found is None:
             return _failed(ProviderTurn(format), refusals.fault(404, asked.path.rpartition("/")[2]))
@@ -119,15 +137,15 @@ class StrictProvider:
         if wanted is None:
             format = speaker(asked)
             words = f"Invalid URL (POST {asked.path})"
-            return _failed(ProviderTurn(format), SHAPES[format].refusals.fault(404, words=words))
+            return _failed(ProviderTurn(format), REFUSALS[format].fault(404, words=words))
         format = wanted.call.format
         body = _read(asked.raw)
         if body is not None and wanted.call.model:
             body = {**body, "model": wanted.call.model}
-        blocks = list(prompt(counts.counted(body or {})))
+        blocks = list(prompt(counted(body or {})))
         heard, number = self._hear(asked, wanted, body or {}, blocks)
         turn = ProviderTurn(format, heard.body, spent=heard.spent, number=number, listed=not wanted.events)
-        refusals = SHAPES[format].refusals
+        refusals = REFUSALS[format]
         fault = refusals.fault(400, words=refusals.unreadable) if body is None else self._refusal(turn, heard, wanted)
         if fault:
             return _failed(turn, fault)
@@ -135,8 +153,8 @@ class StrictProvider:
             return _reply(turn, [rawjson.dumps(named(format).counted(turn.spent.input))], streamed=False)
         window = self.models.get(turn.model, self.window)
         if fault := refusals.too_long(turn.body, turn.spent.input, window):
-            if heard.streamed and format == "openai_responses":  # says it in the stream
-                return _reply(turn, responses.stream(turn, fault), streamed=True)
+            if heard.streamed and format == openai_responses.NAME:  # says it in the stream
+                return _reply(turn, named(format).stream(turn, _written(turn, fault)), streamed=True)
             return _failed(turn, fault)
         answer = self._next(turn.body)
         spent = turn.spent if answer.input is None else Spent(answer.input)
@@ -145,21 +163,23 @@ class StrictProvider:
     def _message(
         self, turn: ProviderTurn, heard: HeardRequest, wanted: Route, blocks: list[CachedBlock]
     ) -> ServedReply:
-        answer, shape = turn.answer, SHAPES[turn.format]
+        answer, shape = turn.answer, named(turn.format)
         fault = None
         if answer.status != 200 and answer.raw is None:
-            fault = shape.refusals.fault(answer.status, turn.model, answer.error)
+            fault = REFUSALS[turn.format].fault(answer.status, turn.model, answer.error)
         if fault and not (answer.late and heard.streamed):
             return _failed(turn, fault)
         with self._lock:
             self._cache.write(blocks)
         if answer.raw is not None:
             return _reply(turn, [answer.raw], streamed=False)
+        error = _written(turn, fault) if fault else None
         if heard.streamed and turn.listed:
-            return _reply(turn, gemini.listed(turn, fault), streamed=True, kind="application/json; charset=UTF-8")
+            listed = gemini.writing.stream(turn, error, as_list=True)
+            return _reply(turn, listed, streamed=True, kind="application/json; charset=UTF-8")
         if heard.streamed:
-            return _reply(turn, shape.stream(turn, fault), streamed=True)
-        whole = responses.compacted(turn) if wanted.call.act == "compact" else shape.in_one_piece(turn)
+            return _reply(turn, shape.stream(turn, error), streamed=True)
+        whole = compacted(turn, _folded(turn)) if wanted.call.act == "compact" else shape.in_one_piece(turn)
         return _reply(turn, [rawjson.dumps(whole)], streamed=False)
 
     def _hear(
@@ -173,7 +193,7 @@ class StrictProvider:
         )
         whose = (asked.path, str(body.get("model")), self.conversation(body))
         with self._lock:
-            spent = self._cache.read(blocks, marked=wanted.call.format == "anthropic")
+            spent = self._cache.read(blocks, marked=named(wanted.call.format).mark is not None)
             wire = (asked.path, asked.query, asked.headers, asked.raw)
             heard = HeardRequest(*wire, body, spent, streamed, whole, self._newest.get(whose))
             self._newest[whose] = heard
@@ -181,12 +201,12 @@ class StrictProvider:
             return heard, len(self.heard)
 
     def _refusal(self, turn: ProviderTurn, heard: HeardRequest, wanted: Route) -> ProviderFault | None:
-        refusals = SHAPES[turn.format].refusals
+        refusals = REFUSALS[turn.format]
         if fault := refusals.amiss(turn.body, heard.headers, heard.query, wanted.call.act == "count"):
             return fault
         if self.models and turn.model not in self.models:
             return refusals.fault(404, turn.model)
-        found = check(counts.counted(turn.body), turn.format)
+        found = check(counted(turn.body), turn.format)
         return refusals.broken(found[0]) if found else None
 
     def _next(self, body: ProviderBody) -> Answer:
@@ -206,15 +226,26 @@ def _read(raw: bytes) -> ProviderBody | None:
 
 def _reply(turn: ProviderTurn, parts: Iterable[bytes], streamed: bool, kind: str | None = None) -> ServedReply:
     answer = turn.answer
-    headers = SHAPES[turn.format].refusals.headers(answer, turn.id("req_")) | ({"Content-Type": kind} if kind else {})
+    headers = REFUSALS[turn.format].headers(answer, turn.id("req_")) | ({"Content-Type": kind} if kind else {})
     status = 200 if streamed else answer.status
     return ServedReply(status, parts, streamed, headers, answer.seconds, answer.packet, answer.pause, answer.cut)
 
 
 def _failed(turn: ProviderTurn, fault: ProviderFault) -> ServedReply:
     answer, request = turn.answer, turn.id("req_")
-    refusals = SHAPES[turn.format].refusals
-    said = refusals.written(fault, request, answer)
+    refusals = REFUSALS[turn.format]
+    said = _written(turn, fault)
     headers = refusals.headers(answer, request)
     written = rawjson.dumps([said] if turn.listed else said)
     return ServedReply(fault.status, [written], headers=headers, seconds=answer.seconds, cut=answer.cut)
+
+
+def _written(turn: ProviderTurn, fault: ProviderFault) -> ProviderBody:
+    """A fault as its provider words it."""
+    return REFUSALS[turn.format].written(fault, turn.id("req_"), turn.answer)
+
+
+def _folded(turn: ProviderTurn) -> list[ProviderBody]:
+    """All that the user said, and one item that only the provider can read."""
+    kept = [dict(item) for item in spoken(turn.body) if item.get("role") == "user"]
+    return [*kept, {"type": "compaction", "id": turn.id("cmp_"), "encrypted_content": turn.answer.text}]

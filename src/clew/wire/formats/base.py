@@ -12,6 +12,7 @@ from clew.wire.formats.tools import Choice, ToolDeclaration
 from clew.wire.rules.turns import Rule
 from clew.wire.streams.building import AnswerBuilder
 from clew.wire.streams.joined import IsOurs, JoinedStream
+from clew.wire.streams.writing import WrittenTurn
 
 
 class ParameterKeys(NamedTuple):
@@ -95,7 +96,6 @@ class Format:
     fixed: ClassVar[Mapping[str, Any]] = {}  # what a request made from another one says beside
 
     streams_lists: ClassVar[bool] = False  # unless events are asked for
-    end_of_stream: ClassVar[bytes] = b""  # after the last event
 
     # The body.
 
@@ -250,12 +250,12 @@ class Format:
         kind = _OPENAI_KINDS.get(status, "server_error" if status >= 500 else "invalid_request_error")
         return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
-    def answer_block(self, text: str, model: str, read: int, written: int) -> Block:
-        """An answer that says a text and that no model gave; `read` and `written` are the tokens it reports."""
+    def in_one_piece(self, turn: WrittenTurn) -> Block:
+        """An answer as its provider writes it."""
         raise BadRequest(f"answers in the format {self.NAME} are not given here")
 
-    def events(self, whole: Block) -> Iterator[tuple[str, Block]]:
-        """The same as it is streamed: the name of each event, and what it says."""
+    def stream(self, turn: WrittenTurn, error: Block | None = None) -> Iterator[bytes]:
+        """The same as it is streamed; an error, in the provider's shape, ends it."""
         raise BadRequest(f"answers in the format {self.NAME} are not given here")
 
     def answer(self) -> AnswerBuilder:

@@ -1,11 +1,16 @@
 """Is this error a refusal because the request was too long, and which limit does it name?"""
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from importlib.resources import files
+from typing import Any, Literal, NamedTuple
 
-from clew.wire.overflow.wordings import FIRM, LOOSE, PLAIN, What, Wording
+What = Literal["tokens", "bytes", "images", "messages"]
+_NUMBER = r"\d[\d,_]*(?:\.\d+)?(?:[km]\b)?"
+_TABLE: dict[str, Any] = tomllib.loads(files("clew.wire.overflow").joinpath("wordings.toml").read_text("utf-8"))
+
 
 # Said with many of the words of an overflow, and nothing that a shorter history mends: throttling, money, the length of
 # the answer, content, access.
@@ -50,6 +55,27 @@ _BEFORE_LIMIT = re.compile(
     re.I,
 )
 _SMALLEST = 256  # a figure below is a status, a version or an index, and no window
+
+
+class Wording(NamedTuple):
+    """A provider, what it says, an example of it, and what there was too much of."""
+
+    provider: str
+    pattern: re.Pattern[str]
+    example: str
+    what: What = "tokens"
+
+
+def _wording(row: Mapping[str, Any]) -> Wording:
+    pattern = row["pattern"]
+    for name, part in _TABLE["parts"].items():
+        pattern = pattern.replace(f"<{name}>", part)
+    for name in ("limit", "asked", "more", "answer"):
+        pattern = pattern.replace(f"<{name}>", f"(?P<{name}>{_NUMBER})")
+    return Wording(**{**row, "pattern": re.compile(pattern.replace("<n>", _NUMBER), re.IGNORECASE)})
+
+
+PLAIN, FIRM, LOOSE = (tuple(map(_wording, _TABLE[kind])) for kind in ("plain", "firm", "loose"))
 
 
 @dataclass(frozen=True, slots=True)

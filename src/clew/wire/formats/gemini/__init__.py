@@ -57,7 +57,7 @@ class Gemini(Format):
         NAME, "https://generativelanguage.googleapis.com", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "x-goog-api-key"
     )
     answer, joined = staticmethod(GeminiAnswer), staticmethod(GeminiStream)
-    answer_block, events = staticmethod(writing.answer_block), staticmethod(writing.events)
+    in_one_piece, stream = staticmethod(writing.in_one_piece), staticmethod(writing.stream)
     split, join = staticmethod(codec.split), staticmethod(codec.join)
     read, write = staticmethod(codec.read), staticmethod(codec.write)
     read_choice, write_tools = staticmethod(tools.read_choice), staticmethod(tools.write_tools)

@@ -22,12 +22,11 @@ OPENAI = Provider("openai", "https://api.openai.com", ("OPENAI_API_KEY",))
 class OpenAIChat(Format):
     """System messages and results are messages; a result is words."""
 
-    end_of_stream = b"data: [DONE]\n\n"
     NAME, LIST, RULES = NAME, LIST, RULES
     number = 0
     provider = OPENAI
     answer, joined = staticmethod(ChatAnswer), staticmethod(ChatStream)
-    answer_block, events = staticmethod(writing.answer_block), staticmethod(writing.events)
+    in_one_piece, stream = staticmethod(writing.in_one_piece), staticmethod(writing.stream)
     split, join = staticmethod(codec.split), staticmethod(codec.join)
     read, write = staticmethod(codec.read), staticmethod(codec.write)
     read_choice, write_tools = staticmethod(tools.read_choice), staticmethod(tools.write_tools)

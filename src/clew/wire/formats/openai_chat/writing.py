@@ -1,25 +1,91 @@
-"""An answer of Chat Completions that no model gave: whole, and in chunks."""
+"""An answer of Chat Completions, as OpenAI writes it; thoughts as DeepSeek, vLLM and others add them."""
 
-import time
 from collections.abc import Iterator
-from uuid import uuid4
+from typing import Any
 
-from clew.wire.formats.plain import Block
+from clew.wire.streams.writing import ProviderBody, WrittenTurn, sse
 
-
-def answer_block(text: str, model: str, read: int, written: int) -> Block:
-    """The answer that says a text; `read` and `written` are the tokens it reports."""
-    about = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": model, "object": "chat.completion"}
-    message = {"role": "assistant", "content": text}
-    choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
-    usage = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
-    return {**about, "choices": [choice], "usage": usage}
+WHY = {"end": "stop", "length": "length", "window": "length", "filter": "content_filter"}
 
 
-def events(whole: Block) -> Iterator[tuple[str, Block]]:
-    """The same as it is streamed."""
-    about = {key: whole[key] for key in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
-    [choice] = whole["choices"]
-    for delta, finish in ((choice["message"], None), ({}, choice["finish_reason"])):
-        yield "", {**about, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
-    yield "", {**about, "choices": [], "usage": whole["usage"]}
+def in_one_piece(turn: WrittenTurn) -> ProviderBody:
+    """An answer in one piece."""
+    answer = turn.answer
+    message: ProviderBody = {"role": "assistant", "content": answer.text or (None if answer.calls else "")}
+    message |= {"reasoning_content": answer.reasoning} if answer.reasoning else {}
+    message |= {"tool_calls": [call for call, _ in _calls(turn)]} if answer.calls else {}
+    message |= {"refusal": None, "annotations": []}
+    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": _why(turn)}
+    return {**_head(turn, "chat.completion"), "choices": [choice], "usage": _usage(turn)}
+
+
+def stream(turn: WrittenTurn, error: ProviderBody | None = None) -> Iterator[bytes]:
+    """An answer in deltas, with its usage where the request asks for it; an error ends it."""
+    head = _head(turn, "chat.completion.chunk")
+    asked = bool((turn.body.get("stream_options") or {}).get("include_usage"))
+    usage: ProviderBody = {"usage": None} if asked else {}
+
+    def chunk(delta: ProviderBody, why: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": why}
+        return sse({**head, "choices": [choice], **usage})
+
+    yield from map(chunk, _deltas(turn))
+    if error:
+        yield sse(error)
+        return
+    yield chunk({}, _why(turn))
+    if asked:
+        yield sse({**head, "choices": [], "usage": _usage(turn)})
+    yield sse("[DONE]")
+
+
+def _deltas(turn: WrittenTurn) -> Iterator[ProviderBody]:
+    answer = turn.answer
+    calls = list(_calls(turn))
+    opening: ProviderBody = {"role": "assistant", "content": None if calls and not answer.text else "", "refusal": None}
+    if len(calls) == 1 and not answer.text and not answer.reasoning:
+        yield {**opening, "tool_calls": [_opened(0, calls[0][0])]}  # a single call comes with the role
+    else:
+        yield opening
+    yield from ({"reasoning_content": piece} for piece in turn.pieces(answer.reasoning))
+    yield from ({"content": piece} for piece in turn.pieces(answer.text))
+    for n, (call, arguments) in enumerate(calls):
+        if len(calls) > 1 or answer.text or answer.reasoning:
+            yield {"tool_calls": [_opened(n, call)]}
+        for piece in turn.pieces(arguments):
+            yield {"tool_calls": [{"index": n, "function": {"arguments": piece}}]}
+
+
+def _opened(n: int, call: ProviderBody) -> ProviderBody:
+    return {"index": n, **call, "function": {**call["function"], "arguments": ""}}
+
+
+def _calls(turn: WrittenTurn) -> Iterator[tuple[ProviderBody, str]]:
+    for n, call in enumerate(turn.answer.calls):
+        function = {"name": call.name, "arguments": call.written}
+        yield {"id": call.id or turn.id("call_", n), "type": "function", "function": function}, call.written
+
+
+def _why(turn: WrittenTurn) -> str:
+    return "tool_calls" if turn.answer.calls and turn.answer.stop == "end" else WHY[turn.answer.stop]
+
+
+def _head(turn: WrittenTurn, kind: str) -> dict[str, Any]:
+    made = {"id": turn.id("chatcmpl-"), "object": kind, "created": turn.created, "model": turn.model}
+    return {**made, "service_tier": "default", "system_fingerprint": "fp_a1b2c3d4e5"}
+
+
+def _usage(turn: WrittenTurn) -> ProviderBody:
+    spent = turn.spent
+    return {
+        "prompt_tokens": spent.input,
+        "completion_tokens": turn.output,
+        "total_tokens": spent.input + turn.output,
+        "prompt_tokens_details": {"cached_tokens": spent.cache_read, "audio_tokens": 0},
+        "completion_tokens_details": {
+            "reasoning_tokens": turn.thought,
+            "audio_tokens": 0,
+            "accepted_prediction_tokens": 0,
+            "rejected_prediction_tokens": 0,
+        },
+    }
