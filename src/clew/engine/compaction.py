@@ -26,6 +26,7 @@ from clew.steps.handoff import Handoff
 from clew.steps.protocol import Step
 from clew.steps.sealed import asks_to_compact
 from clew.steps.summarize import aims, briefed, reads
+from clew.steps.worklog.blocks import by_models, is_whole
 from clew.store.protocol import Store
 from clew.store.records import Cause, Method
 from clew.tokens.target import Target
@@ -33,6 +34,7 @@ from clew.wire.convert.demands import may_be_followed
 from clew.wire.rules.binding import is_refused
 
 DECLINED = "declined"  # under which the store keeps what models did not write
+WAYS = 1 / 2, 1.0  # from where a compaction ends to where the next one begins
 ASK_SHARE = 0.4  # of the room: so much is new before a model is asked again
 FITS = 4  # compactions in one turn, should the first leave what is dearer than it seemed
 
@@ -158,7 +160,7 @@ class Compactor:
             return view, found
         view = await self.with_originals(scope, view, aimed)
         expected = branch.ledger.size.expected(view)
-        after = await self._spared(scope, branch, view, target, self._beside_chapters(scope, branch, view, aimed))
+        after = await self._beside_chapters(scope, branch, view, target, aimed)
         if after is view:
             return view, found
         found = settled(found, branch, view, after)
@@ -218,14 +220,21 @@ class Compactor:
         new = {place.id for place in said[max(last, branch.ledger.asked) :]}
         return bounds.meter.nodes(n for n in view.nodes if n.id in new).tokens >= ASK_SHARE * bounds.room
 
-    def _beside_chapters(self, scope: Scope, branch: Branch, view: View, aimed: Target) -> Target:
-        """In a narrow window, half of the way to the next compaction where a model has told of what will be folded: it
-        will tell of what came since, too, and better than code, which would have to tell of it now."""
+    async def _beside_chapters(self, scope: Scope, branch: Branch, view: View, target: Target, aimed: Target) -> View:
+        """The view reduced; in a narrow window no further than leaves what models told as they told it.
+
+        It stops half of the way to the next compaction, or where that would begin: of what came since, models will
+        tell, too, and better than code, and what they leave out of a record that they tell anew is gone.
+        """
         told = {id for chapter in self.chapters(scope, branch) for id in chapter.ids}
-        if not aimed.budget.is_narrow or not any(n.id in told for n in view.nodes):
-            return aimed
-        tokens = max(aimed.goal.tokens, (aimed.goal.tokens + aimed.threshold) // 2)
-        return with_(aimed, aimed=aimed.goal._replace(tokens=tokens))
+        has_told = aimed.budget.is_narrow and (any(n.id in told for n in view.nodes) or bool(by_models(view)))
+        goal = aimed.goal
+        for way in WAYS if has_told else (0.0,):
+            tokens = goal.tokens + int(way * max(0, aimed.threshold - goal.tokens))
+            after = await self._spared(scope, branch, view, target, with_(aimed, aimed=goal._replace(tokens=tokens)))
+            if all(map(is_whole, by_models(after))):
+                break
+        return after
 
     def _is_early(self, scope: Scope, branch: Branch, view: View, target: Target) -> bool:
         """Whether a fold can wait until there is enough for a model to write of: no chapter is there to be used."""
