@@ -22,7 +22,7 @@ from gemini_cli import AGAIN, gemini
 from in_other_words import PAGES
 from installed import clew
 from opencode import opencode, opencode_compacts
-from pi import pi
+from pi import pi, pi_compacts
 from qwen_code import qwen
 
 from clew.core.own_tools import SEARCH
@@ -60,11 +60,6 @@ def _pi(on: Stage, again: bool, text: str) -> None:
     pi(on, "messages", "-p", *(["-c"] if again else []), text)
 
 
-def _pi_compacts(on: Stage) -> None:
-    said = pi(on, "messages", "--mode", "rpc", "-c", stdin='{"type":"compact"}\n', until='"type":"response"')
-    assert '"success":true' in said, said
-
-
 def _codex(on: Stage, again: bool, text: str, limit: int = 900_000) -> None:
     codex(on, "own", *(["resume", "--last"] if again else []), text, model_auto_compact_token_limit=limit)
 
@@ -99,7 +94,7 @@ CLIENTS = {
         is_plugged=True,
         tools="clew_",
     ),
-    "pi": Compacting(_pi, _pi_compacts, partial(_is_said_to_be_full, _pi), is_plugged=True),
+    "pi": Compacting(_pi, partial(pi_compacts, way="messages"), partial(_is_said_to_be_full, _pi), is_plugged=True),
     "codex": Compacting(_codex, codex_compacts, lambda on: _codex(on, True, "read the long ones", 60_000)),
     "gemini": Compacting(_gemini, None, lambda on: _gemini(on, True, "and now", model={"compressionThreshold": 0.02})),
     "qwen": Compacting(
@@ -185,8 +180,9 @@ async def test_nothing_is_lost_and_only_who_shall_is_asked(name: str, how: str, 
             }
             client.say(on, True, "get it all back")
             last = json.dumps(on.provider.heard[-1].body)
-            read = range(WORK if how == "told to" or "read the long ones" not in str(compaction) else 3 * WORK)
-            lost = [n for n in read if f"page-mark-{n}\\n" not in last and f"page-mark-{n}" not in last]
+            marks = re.compile(r"page-mark-\d+\b")
+            sent = (mark for h in on.provider.heard[:start] for mark in marks.findall(json.dumps(h.body)))
+            lost = sorted({*sent} - {*marks.findall(last)})
         with on.alone():
             model.plans = {"and more": []}
             client.say(on, True, "and more")
