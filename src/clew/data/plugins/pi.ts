@@ -86,8 +86,11 @@ export default function (pi: ExtensionAPI) {
       const auth = told?.own && model ? await modelRegistry.getApiKeyAndHeaders(model) : undefined
       if (!model || !auth?.ok) return undefined
       // What pi does itself, so that clew's part can stand behind it.
-      const { customInstructions, signal, preparation } = event
-      const made = await compact(preparation, model, auth.apiKey, auth.headers, customInstructions, signal, pi.getThinkingLevel())
+      const { apiKey, baseUrl, env, headers } = auth as Told
+      const asks = baseUrl ? { ...model, baseUrl } : model
+      const { customInstructions: focus, preparation, signal } = event
+      const level = pi.getThinkingLevel()
+      const made = await compact(preparation, asks, apiKey, headers, focus, signal, level, undefined, env)
       const whole = await started(context).ask("summary", { ...asked, words: made.summary })
       return { compaction: whole?.text ? { ...made, summary: whole.text } : made }
     }),
