@@ -25,6 +25,7 @@ from clew.errors import BadRequest, NotFound
 from clew.hooks.crush import answer_before_tool
 from clew.installing.clients import opencode as opencode_client
 from clew.installing.clients import pi as pi_client
+from clew.mcp.reach import Reach
 from clew.plugins.conversations import PluginConversations, conversations
 from clew.plugins.crush import CrushServer, continued
 from clew.plugins.lines import converse
@@ -256,7 +257,16 @@ async def test_where_its_user_wants_that_a_client_has_its_own_model_write(client
     whole = (await talk.answer(asking("summary", messages=HISTORIES[client](4), words=words)))["text"]
     assert whole.startswith(words)
     assert "[clew log " in whole
-    assert "echo c1" in whole
+    await log.close()
+
+
+@pytest.mark.parametrize("client", HISTORIES)
+async def test_what_its_host_says_of_its_folder_is_where_a_server_of_tools_finds_it(client: str, log: SQLite) -> None:
+    said = {**asking("view", messages=HISTORIES[client](4)), "folder": "/srv/app"}
+    await talking(client, log).answer(said)
+    for folder, found in (("/srv/app", True), ("/srv/other", False)):
+        reach = Reach(Engine(log), "default", lambda own, folder=folder: own == folder)
+        assert bool(await reach.search("echo c1")) == found
     await log.close()
 
 
