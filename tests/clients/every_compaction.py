@@ -103,7 +103,15 @@ CLIENTS = {
         lambda on: _qwen(on, True, "read the long ones", window=90_000),
     ),
 }
-CELLS = [(name, how, who) for name in CLIENTS for how in HOWS for who in WHO if CLIENTS[name].tell or how != HOWS[0]]
+# After three summaries of Claude Code's own model in one turn, ten of 72 pages have no id in view any more.
+OPEN = pytest.mark.xfail(reason="the ids of older parts leave the view with the second summary")
+CELLS = [
+    pytest.param(name, how, who, marks=[OPEN] if (name, how, who) == ("claude", HOWS[1], WHO[1]) else [])
+    for name in CLIENTS
+    for how in HOWS
+    for who in WHO
+    if CLIENTS[name].tell or how != HOWS[0]
+]
 
 
 @contextmanager
