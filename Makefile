@@ -12,8 +12,10 @@ PINNED := requirements-dev.txt
 
 # Where it is set, every process of the tests would compile clew and all that it imports anew.
 unexport PYTHONDONTWRITEBYTECODE
+# One more than there are cores: some tests wait, for a silence to end or for another process.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Files in their order, each in one process: what its tests share is made once, and the last ones are short.
-PARALLEL := -n auto --dist loadfile --no-loadscope-reorder
+PARALLEL = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 FRAMEWORKS := adk agent_framework crewai hermes inspect_ai langchain litellm openai_agents praisonai pydantic_ai strands
 

@@ -8,6 +8,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
+    ROOT / "bench" / "README.md",
     ROOT / "docs" / "stores.md",
     ROOT / "docs" / "batch.md",
     ROOT / "docs" / "audit.md",

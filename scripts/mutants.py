@@ -39,7 +39,7 @@ TESTS = {
     "engine": "test_engine test_forks test_sessions test_thresholds",
     "engine/turn.py": "test_engine test_scale test_pricing test_forks",
     "engine/due.py": "test_due test_good_moments test_thresholds test_chapters",
-    "engine/compaction.py": "test_good_moments test_engine test_chapters test_pinning test_lineage test_own",
+    "engine/compaction.py": "test_fitting test_good_moments test_engine test_chapters test_pinning test_own",
     "engine/pins.py": "test_pinning",
     "engine/recall.py": "test_finding test_recall_offered test_engine",
     "recognition": "test_recognition test_sameness test_forks",

@@ -1,17 +1,17 @@
-"""How much a test tries: half of what it says here, or a quarter; much at night (`make laws` sets CASES)."""
+"""How much a test tries: two fifths of what it says here, or one; much at night (`make laws` sets CASES)."""
 
 import os
 from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
-MANY = float(os.environ.get("CASES", "0.5"))
+MANY = float(os.environ.get("CASES", "0.4"))
 
 
 def cases(few: int, dear: bool = False) -> int:
-    """So many random cases: half of them with every change, several times as many at night.
+    """So many random cases: two fifths of them with every change, several times as many at night.
 
-    `dear`: one costs more than 50 ms of CPU; a quarter of them with every change.
+    `dear`: one costs more than 50 ms of CPU; a fifth of them with every change.
     """
     return max(1, round(few * (MANY / 2 if dear and MANY < 1 else MANY)))
 

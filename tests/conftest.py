@@ -35,7 +35,8 @@ EVERYWHERE = (
 ).split()
 # Of these, what they ask of a store others ask, too: on a server they are for the night.
 SERVED_AT_NIGHT = (
-    "test_adopting test_findings test_quoted_words test_recognition test_secrecy test_sessions test_signs"
+    "test_adopting test_findings test_forks test_lineage test_quoted_words test_recognition test_secrecy test_sessions "
+    "test_signs"
 ).split()
 CLIENT = ("openai_chat", "bytes", False)
 

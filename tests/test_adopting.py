@@ -131,7 +131,7 @@ async def test_children_know_whose_they_are(store: Store) -> None:
     assert (await sessions.view("main-fork-f1")).nodes[-1].item.text.startswith("Go on with page 100")
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("format", ["claude-code", "codex", "pi", "opencode"])
 async def test_a_conversation_is_told_as_any_agent_would(store: Store, format: str) -> None:
     engine = Engine(store, Budget(window=6_000, reserve=500))

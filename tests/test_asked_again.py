@@ -100,7 +100,7 @@ def history(kind: Kind) -> list[dict[str, Any]]:
     return said
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", KINDS)
 async def test_a_question_brings_the_answer_that_it_got(name: str) -> None:
     kind = KINDS[name]

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -243,5 +244,7 @@ def test_the_command_finds_goes_on_and_refuses(tmp_path: Path) -> None:
     other = invoke(["batch", "compress", str(path), "--out", str(out), "--target", "900"])
     assert other.exit_code == 1
     assert "act: search then, compress now" in other.output
+    short = invoke(["batch", "compress", str(path), "--out", str(tmp_path / "short"), "--target", "900"])
+    assert re.match(r"(\d+) → \1 tokens, 0% less\n", short.output)
     missing = invoke(["batch", "compress", str(path), "--out", str(out), "--target", "9"])
     assert missing.exit_code == 2

@@ -148,6 +148,7 @@ def test_characters_count_what_is_shown(seed: int) -> None:
     assert counted >= len(shown(messages))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("size", [2_000, 20_000])
 def test_the_benchmark_runs_what_users_run(size: int) -> None:
     messages = plant(5, 60_000).messages

@@ -38,7 +38,7 @@ def blocks(body: dict[str, Any], format: str) -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @EVERY
 async def test_the_question_is_found_wherever_it_stands_and_nothing_else_changes(client: str, tmp_path: Path) -> None:
     made = await session(client, tmp_path / "a.db")
@@ -61,7 +61,7 @@ def _unmarked(said: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(role, block.replace('"cache_control": {"type": "ephemeral"}, ', "")) for role, block in said]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @EVERY
 async def test_it_stays_while_the_agent_works_on_it(client: str, tmp_path: Path) -> None:
     made = await session(client, tmp_path / "a.db")
@@ -80,7 +80,7 @@ async def test_it_stays_while_the_agent_works_on_it(client: str, tmp_path: Path)
     await store.close()
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("words", "put"), [("Go on, please.", 0), (FACT.question, 1)], ids=["nothing", "a question"])
 @pytest.mark.parametrize("where", ["before", "behind", "a system message behind"])
 async def test_what_a_client_says_beside_a_question_asks_nothing(

@@ -134,7 +134,7 @@ async def play(
     return view
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("preset", ["default", "clearing", "summarizing", "sliding"])
 async def test_each_body_is_taken_through_folds(store: SQLStore, preset: str) -> None:
     client = Client(Random(7))
@@ -217,6 +217,7 @@ async def test_who_has_the_provider_drop_it_is_left_alone(store: SQLStore) -> No
     accepts(body(view))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("change", [{"system": "You test."}, {"tools": [TOOL, {**TOOL, "name": "read"}]}])
 async def test_another_frame_ends_all_thinking_before_it(store: SQLStore, change: Message) -> None:
     client = Client(Random(1))

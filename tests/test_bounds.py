@@ -202,3 +202,11 @@ def test_a_line_is_put_together_once_however_many_pieces_it_comes_in() -> None:
     assert [data_of(event) for event in events.add(b"\ndata: c\n\nda")] == [b"b", b"c"]
     assert events.add(b"ta: d\n") == []
     assert [data_of(event) for event in events.end()] == [b"d"]
+
+
+def test_comments_that_nothing_follows_are_read_once() -> None:
+    events = Events()
+    for _ in range(20):
+        assert events.add(b": still here\n\n" * 2_500) == []
+    (event,) = events.add(b"data: a\n\n")
+    assert (len(event), data_of(event)) == (20 * 2_500 * 14 + 9, b"a")

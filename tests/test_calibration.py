@@ -41,7 +41,7 @@ def measured(sessions: list[list[Call]]) -> dict[str, list[Measured]]:
     return {base: measure(sessions, base) for base in BASES}
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("base", BASES)
 @pytest.mark.parametrize("provider", PROVIDERS, ids=lambda p: p.name)
 def test_the_next_request_is_foreseen_whatever_the_tokenizer(

@@ -18,7 +18,7 @@ TURNS = 16
 WINDOWS = {name: 64_000 if name.startswith("claude") else 28_000 for name in CLIENTS}
 EVERY = pytest.mark.parametrize("client", CLIENTS)
 # A session is seconds of work: one of each format here, all at night. The tests of one share it.
-HERE = ("claude-2.1.325", "codex", "gemini-cli", "aider")
+HERE = ("claude-2.1.325", "codex", "gemini-cli")
 JUDGED = pytest.mark.parametrize(
     "client", [name if name in HERE else pytest.param(name, marks=pytest.mark.nightly) for name in CLIENTS]
 )

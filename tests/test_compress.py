@@ -139,6 +139,7 @@ def _ported(turns: int, seed: int) -> list[dict[str, Any]]:
     return said
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("target", [1_500, 1_600, 2_000, 3_100])
 def test_a_few_tokens_too_many_empty_no_view(target: int) -> None:
     for seed in range(2):

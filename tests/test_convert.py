@@ -149,7 +149,7 @@ def test_what_comes_out_satisfies_the_official_types(was: str, to: str) -> None:
         assert JUDGES[to](convert(body, to, was)) == []
 
 
-@pytest.mark.few(10)
+@pytest.mark.few(6)
 @pytest.mark.parametrize(("was", "to"), PAIRS)
 def test_all_that_can_be_read_goes_over_and_comes_back(was: str, to: str) -> None:
     for body in clean(was):

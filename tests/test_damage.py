@@ -58,6 +58,7 @@ async def asked_after(store: SQLite) -> tuple[list[str], list[str]]:
     return branches, sorted({p.id for branch in branches for p in (await store.load("default", branch)).said})
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(2))
 async def test_a_flipped_bit_gives_what_was_said_or_a_clear_error(tmp_path: Path, seed: int) -> None:
     path = tmp_path / "clew.db"
@@ -150,7 +151,7 @@ SHORT = "(select min(id) from body where packed = 0 and kind = 't')"
 LONG = "(select min(id) from body where packed = 2)"
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "damage",
     [

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 ELSEWHERE = {"frameworks.md", "crewai.md", "praisonai.md", "strands.md"}  # run beside theirs
 PASTED = {"README.md", "quickstart.md"}  # their Python is in test_pasting.py; make paste types all that is in them
-MARKED, TRIED = 14, 16  # console blocks that nobody can run here, and those that are run
+MARKED, TRIED = 13, 15  # console blocks that nobody can run here, and those that are run
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if p.name not in ELSEWHERE | PASTED], ids=lambda p: p.name)

@@ -59,7 +59,7 @@ def examined(home: Path, *options: str) -> list[tuple[str, str]]:
     return [(problem["what"], problem["remedy"]) for problem in problems]
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("damage", "what"),
     [
@@ -92,7 +92,7 @@ def test_a_file_that_cannot_be_opened_is_told_by_what_is_wrong_with_it(home: Pat
     assert run(home, "doctor").exit_code == 0
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("begins", "table"),
     [

@@ -113,7 +113,7 @@ def test_the_cached_prefix_is_what_the_edits_say_and_what_the_bytes_say(name: st
 # --- the keepers ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", KEEPERS)
 def test_every_call_fits(name: str) -> None:
     found = replay(session(), KEEPERS[name](session()), METER)

@@ -28,7 +28,9 @@ async def fits(store: SQLStore, body: Body | bytes, format: str | None = None, w
     assert budget.size(view).within(budget.limit)
     parsed = json.loads(body) if isinstance(body, bytes) else body
     said = [i.text for i in wire.decode(parsed, format)[1]]
-    found = [o.item.text for n in view.nodes for o in await engine.recall("default", n.id)]
+    stand_ins = [n.id for n in view.nodes if n.id in view.edits.made]
+    found = [n.item.text for n in view.nodes if n.id not in view.edits.made]
+    found += [o.item.text for id in stand_ins for o in await engine.recall("default", id)]
     assert sorted(found) == sorted(said)
     return view
 

@@ -67,7 +67,7 @@ def test_an_agent_s_request(format: Format) -> None:
     assert read.system == "Be brief."
     assert items[-1].text == "Hello."
     assert [*tools_of(read)] == ["read"]
-    assert format.told(body)[format.parameters.limit] == 1_000
+    assert format.parameter_holder(body)[format.parameters.limit] == 1_000
 
 
 @each
@@ -128,9 +128,9 @@ def test_answers(format: Format) -> None:
         with pytest.raises(BadRequest, match="are not read here"):
             format.answer()
         with pytest.raises(BadRequest, match="are not given here"):
-            format.said("Hello.", "some-model", 7, 2)
+            format.answer_block("Hello.", "some-model", 7, 2)
         return
-    whole = format.said("Hello.", "some-model", 7, 2)
+    whole = format.answer_block("Hello.", "some-model", 7, 2)
     for told in ([whole], [event for _, event in format.events(whole)]):
         answer = format.answer()
         for event in told:
@@ -165,7 +165,7 @@ def test_what_a_model_is_asked_by_itself_and_after_a_request(format: Format) -> 
         assert asked == ["Hello."] * before + ["Sum it up."]
         said = frame.system + "".join(item.text for item in items if item.role == "system")
         assert said == ("" if before else "Be brief."), "what was sent before stays as it is"
-        assert 100 in {**body, **format.told(body)}.values()
+        assert 100 in {**body, **format.parameter_holder(body)}.values()
 
 
 def test_numbers_on_disk_stay_what_they_were() -> None:

@@ -250,7 +250,7 @@ def counted(n: int, lines: int = 700) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("lines", [700, 20_000], ids=["small", "large"])
 @pytest.mark.parametrize("name", ["amber", ""], ids=["named", "unnamed"])
 def test_a_conversation_that_is_quoted_is_summed_up_in_short(name: str, lines: int) -> None:

@@ -146,7 +146,7 @@ def test_recall_is_served_within_the_gateway(format: str, streamed: bool) -> Non
         assert talk.ask(served, "And now?").spoken(format).text == "It is there."
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_client_that_decides_hears_of_the_whole_history(format: str, streamed: bool) -> None:

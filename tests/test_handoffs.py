@@ -77,6 +77,7 @@ async def test_six_handoffs_in_a_row_keep_what_the_user_asked_for_each_once(stor
     assert "not shown" not in text
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("long", ["first", "newest", "both", "all", "none"])
 async def test_what_has_no_room_is_cut_between_sentences_or_counted(store: SQLite, long: str) -> None:
     work = Handing(store, 8_000)

@@ -71,15 +71,16 @@ def _texts(source: str) -> Iterator[str]:
     """With {expression} where one is put together, and docstrings, which `--help` shows."""
     tree = ast.parse(source)
     tree.body[:1] = []  # what a module is for, nobody prints
-    parts = {id(part) for text in ast.walk(tree) if isinstance(text, ast.JoinedStr) for part in text.values}
-    for node in ast.walk(tree):
+    every = [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr | ast.Constant)]
+    parts = {id(part) for text in every if isinstance(text, ast.JoinedStr) for part in text.values}
+    for node in every:
         if isinstance(node, ast.JoinedStr):
             yield "".join(
                 str(part.value) if isinstance(part, ast.Constant) else f"{{{ast.unparse(part.value)}}}"
                 for part in node.values
                 if isinstance(part, ast.Constant | ast.FormattedValue)
             )
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+        elif isinstance(node.value, str) and id(node) not in parts:
             yield node.value
 
 

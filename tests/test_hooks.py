@@ -217,6 +217,7 @@ def test_results_of_one_folder_are_not_told_in_another(home: Path) -> None:
     asyncio.run(held.close())
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("by", ["name", "beginning", "id"])
 def test_a_purge_takes_a_result_and_its_preview(home: Path, by: str) -> None:
     word = "okapi4711 is the word of the day"

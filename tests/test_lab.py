@@ -161,7 +161,7 @@ def test_what_cannot_be_tried_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_is_counted_anew_only_where_it_differs_comes_to_the_same() -> None:
-    begins, whole = Beginnings(METER), LabSession(transcript(60)).whole
+    begins, whole = Beginnings(METER), LabSession(transcript(60)).full_view
     for start, stop in ((0, 4), (0, 9), (3, 12), (3, 12), (0, 7), (5, 5)):
         view = with_(whole, nodes=(*whole.nodes[:2], *whole.nodes[start:stop]))
         anew = Beginnings(METER).of(view)

@@ -58,7 +58,7 @@ async def test_the_tail_leaves_room_in_a_small_window() -> None:
 
 async def test_a_model_is_asked_about_all_of_it_and_what_came_of_it_is_told() -> None:
     model, drafts = ScriptedModel(write_chapter), list[Written]()
-    await Middle(500, 400, author=ByModel(model), told=drafts.append)(talk(40), WIDE)
+    await Middle(500, 400, author=ByModel(model), on_written=drafts.append)(talk(40), WIDE)
     assert all(f"module_{n}" in model.prompts[0].text for n in range(1, 36))
     assert drafts[0].faults == ()
     assert drafts[0].chapters
@@ -122,7 +122,7 @@ async def test_what_a_model_writes_in_its_own_way_stands_there_word_for_word() -
         ]
     )
     drafts = list[Written]()
-    step = Middle(500, 750, author=ByModel(ScriptedModel(lambda _: told), 750), told=drafts.append)
+    step = Middle(500, 750, author=ByModel(ScriptedModel(lambda _: told), 750), on_written=drafts.append)
     after = await step(talk(40), WIDE)
     assert all(f"  {line}".rstrip() in after.nodes[2].item.text for line in told.splitlines())
     assert drafts[0].left_out == ()

@@ -64,7 +64,7 @@ async def taken_or_refused(log: Log, lines: list[Line], what: object) -> bool:
 # --- from a file ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("seed", range(cases(8)))
 async def test_what_edits_note_may_be_anything(seed: int) -> None:
     random = Random(seed)
@@ -74,6 +74,7 @@ async def test_what_edits_note_may_be_anything(seed: int) -> None:
     assert await taken_or_refused(log, lines, spots) or ("note", "evidence") in spots
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(cases(8)))
 async def test_so_may_every_line_of_a_file(seed: int) -> None:
     random = Random(seed)

@@ -68,7 +68,7 @@ def pages(count: int) -> list[Message]:
     return said
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("format", ["openai_chat", "anthropic", "gemini"])
@@ -141,7 +141,7 @@ async def test_two_people_who_are_greeted_alike_have_two_branches(store: SQLStor
     assert await engine.find("default", "weather Paris", again.branch) == []
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("turns", [[30], [1, 30], [5, 30]], ids=str)
 @pytest.mark.parametrize("run", RUNS)
 @pytest.mark.parametrize("format", ["openai_chat", "gemini"])
@@ -158,7 +158,7 @@ async def test_who_comes_late_sees_nothing_of_who_began_alike(
     assert (await recalled(engine, view)).count("BOBSECRET") == 30 * 12
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("format", "id", "session"),
     [
@@ -186,6 +186,7 @@ async def test_rollouts_side_by_side_see_nothing_of_each_other(
             assert await holds(engine, view, "BOB" if who == "ALICE" else "ALICE") == [], f"turn {n}"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("session", [None, "named"])
 async def test_a_second_try_sees_nothing_of_the_first(store: SQLStore, session: str | None) -> None:
     engine = Engine(store, Budget(window=4_000))

@@ -125,6 +125,7 @@ async def test_what_is_refused_for_its_answer_alone_is_sent_with_room_for_all_of
     await engine.close()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("counted", [115_000, 125_000])
 async def test_the_same_where_its_provider_counts_otherwise_than_clew(counted: int) -> None:
     """By clew's own count both would have fitted, or neither: what the provider counted says what was wrong."""

@@ -178,7 +178,7 @@ def test_not_within_a_minute_of_a_provider_that_is_busy(tmp_path: Path) -> None:
     assert questions(provider) == 0
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "answer", ["", "I cannot help with that.\n" * 9, "Costs fell by 17.93 percent in P-4711. " * 40]
 )

@@ -94,12 +94,14 @@ def gateway(summary: Any, **given: Any) -> Any:
 PATHS = {"Claude Code": "/v1/messages", "Codex": "/v1/responses"}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("who", PATHS)
 def test_with_a_login_nothing_is_ever_asked(who: str) -> None:
     with gateway("own") as served:
         assert talk(served, LOGINS[who], PATHS[who]) == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("who", PATHS)
 def test_with_a_key_and_consent_its_model_is_asked(who: str) -> None:
     with gateway("own") as served:
@@ -116,7 +118,7 @@ def test_without_consent_nothing_is_asked(settings: dict[str, Any]) -> None:
         assert talk(served, KEYS["Claude Code"], "/v1/messages") == 0
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["claude-2.1.325", "codex"])
 @pytest.mark.parametrize("mode", ["prevent", "answer", "pass"])
 async def test_what_a_clients_own_model_writes_is_the_chapter(name: str, mode: Any) -> None:

@@ -16,8 +16,8 @@ async def test_two_processes_pay_once(tmp_path: Path) -> None:
     stores = [SQLite(tmp_path / "clew.db") for _ in models]
     made = [Settings(author=ByModel(model, size=300)) for model in models]
     engines = [Engine(store, BUDGET, own) for store, own in zip(stores, made, strict=True)]
-    messages = session(60)
-    for n in range(1, 60):
+    messages = session(48)
+    for n in range(1, 48):
         for engine in engines:
             await engine.prepare(Request({"model": "gpt-4o", "messages": messages[: 1 + 2 * n]}, session="work"))
         for model in models:  # while one has the question, the other process comes with the same

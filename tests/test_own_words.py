@@ -38,7 +38,7 @@ def beginners(random: Random, ids: Ids) -> list[Speaker]:
     return [Speaker(name, shape, ids, opening, greeting, silent, common=common) for name, shape in made]
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("ids", "seed"), combined(list(IDS), range(3)))
 @pytest.mark.parametrize("format", FORMATS)
 async def test_conversations_side_by_side_hold_own_words_only(format: str, ids: Ids, seed: int) -> None:
@@ -65,7 +65,8 @@ async def test_conversations_side_by_side_hold_own_words_only(format: str, ids: 
 def test_so_it_is_in_processes_on_one_store(tmp_path: Path, format: str, ids: Ids) -> None:
     place = str(tmp_path / "clew.db")
     clew.run(SQLite(place).close())
-    processes = multiprocessing.get_context("spawn")
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload([__name__])  # all of them import what the first one did
     with ProcessPoolExecutor(3, processes, keep_step, (processes.Barrier(3),)) as pool:
         found = [pool.submit(converse, place, name, format, ids, 12) for name in ("ann", "bob", "cat")]
         assert [one.result() for one in found] == [[], [], []]

@@ -238,7 +238,7 @@ def test_programs_that_look_whether_somebody_answers_see_no_page(tmp_path: Path)
     with looking(tmp_path) as page:
         assert page.ask("/", method="GET").json() == {"status": "ok"}
         assert page.ask("/", method="HEAD").status == 200
-        assert page.get("/").raw.startswith(b"<!doctype html>")
+        assert all(page.get(path).raw.startswith(b"<!doctype html>") for path in ("/", "/clew", "/clew/"))
 
 
 def test_every_act_says_what_it_would_do_and_then_does_it(tmp_path: Path, place: str) -> None:

@@ -2,12 +2,11 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+import processes
 from clew import __version__
 from clew.mcp.tools import SCHEMAS
 
@@ -17,12 +16,10 @@ MANIFESTS = [*ROOT.glob("plugin/**/*.json"), *(ROOT / name for name in ("gemini-
 
 
 def test_what_is_there_is_what_the_description_says(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, str(SCRIPT), "--check"], check=True)
-    subprocess.run([sys.executable, str(SCRIPT), "--into", str(tmp_path)], check=True)
+    processes.run(str(SCRIPT), "--check", check=True)
+    processes.run(str(SCRIPT), "--into", str(tmp_path), check=True)
     (tmp_path / "server.json").write_text("{}")
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), "--check", "--into", str(tmp_path)], capture_output=True, text=True, check=False
-    )
+    done = processes.run(str(SCRIPT), "--check", "--into", str(tmp_path))
     assert done.returncode
     assert done.stderr.startswith("server.json: not as")
 

@@ -106,6 +106,7 @@ async def answers(talk: PluginConversations, *lines: bytes) -> list[Any]:
     return [json.loads(line) for line in got.splitlines()]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("client", HISTORIES)
 async def test_what_is_as_it_was_is_named_by_its_place(client: str, log: SQLite) -> None:
     talk, history = talking(client, log), HISTORIES[client]

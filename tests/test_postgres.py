@@ -349,7 +349,7 @@ async def test_the_servers_samples_hold_nothing_that_was_said(url: str) -> None:
 BODY = "(select max(id) from body where packed = 2)"
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("damage", "what", "mended"),
     [

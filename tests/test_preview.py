@@ -12,6 +12,7 @@ from clew.steps.chapters.by_model import ByModel
 from clew.testing import ScriptedModel, conversation, write_chapter
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("part", range(2))
 async def test_a_preview_is_what_the_compaction_then_does(part: int) -> None:
     formats, folded = sorted(wire.FORMATS), 0

@@ -185,7 +185,7 @@ async def id_of(store: SQLStore, branch: str, text: str) -> str:
     return next(id for id, node in nodes.items() if node.item.text == text)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("by", ["asked", "pinned", "asked, in an earlier version"])
 @pytest.mark.parametrize("who", ["user", "assistant", "tool"])
 async def test_a_purge_takes_what_quotes_it(store: SQLStore, place: str, by: str, who: str) -> None:
@@ -208,7 +208,7 @@ def asking(name: str, id: str, arguments: Message, answer: str) -> list[Message]
     return [{"role": "assistant", "content": None, "tool_calls": [call]}, tool(id, answer)]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("name", "given"),
     [

@@ -121,7 +121,7 @@ def payroll(who: str, head: str = "", command: str = "pytest tests/test_pay.py")
     return [user("Run the payroll tests."), *ran(f"call_{who}9xQ", command, result), assistant(fails), user("Mend it.")]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("others", [0, 20], ids=["alone", "among others"])
 @pytest.mark.parametrize(
     ("head", "commands"),
@@ -192,7 +192,7 @@ def test_of_two_that_began_alike_each_is_compared_though_one_said_the_beginning_
 def test_each_of_many_that_began_alike_is_known() -> None:
     runs = list[list[Message]]()
     with served_by() as served:
-        for run in range(20):
+        for run in range(10):
             past = [user("Do the daily job: look at the ledger, the mails and the calendar, and say what is due. " * 2)]
             for n in range(4):
                 go_on(served, past)
@@ -202,7 +202,7 @@ def test_each_of_many_that_began_alike_is_known() -> None:
             runs.append(past)
         texts = [by_pi(served, past) for past in runs]
     assert [n for n, text in enumerate(texts) if f"the mail m{n}k3 is" not in text] == []
-    assert [n for n, text in enumerate(texts) if f"the mail m{(n + 1) % 20}k" in text] == []
+    assert [n for n, text in enumerate(texts) if f"the mail m{(n + 1) % 10}k" in text] == []
 
 
 def test_a_quote_of_aider_is_of_nobody_who_had_tools() -> None:

@@ -78,7 +78,7 @@ def handed_over(view: View, begins: str) -> Iterator[Told]:
     yield from (("a handoff", n.item.text) for n in begun.nodes if n.item.kind == "summary")
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("flagged", [False, True])
 @pytest.mark.parametrize("format", FORMATS)
 async def test_nothing_but_their_messages_is_told_as_the_users(format: str, flagged: bool) -> None:

@@ -120,7 +120,7 @@ def tools_of(body: Any) -> list[str]:
     return [tool.get("function", tool)["name"] for tool in flat]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_through_the_gateway(client: str) -> None:
     with serving(provider=StrictProvider(obedient), window=WINDOW) as served:
@@ -163,7 +163,7 @@ SDKS = {  # of frameworks that talk through a gateway
 }
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("format", SDKS)
 def test_every_id_that_a_view_names_brings_its_original(format: str, streamed: bool) -> None:
@@ -216,7 +216,7 @@ SCHEMA_ASKED = {"response_format": {"type": "json_schema", "json_schema": {"name
 FORCED = {"tool_choice": {"type": "function", "function": {"name": "shell"}}}
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("client", "tools", "more"),
     [
@@ -254,7 +254,7 @@ async def test_nothing_is_offered_where_several_answers_come_or_none_now(
         assert (offerable(raw, CLIENTS[client][0], controller) is not None) is offered, more
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("client", "tools"), [("opencode", "auto"), ("another/1.0", "auto"), ("gemini", False)])
 @pytest.mark.parametrize("own", [True, False], ids=["by MCP", "without"])
 def test_commands_show_what_was_sent_and_recall_takes_each_id(
@@ -296,6 +296,7 @@ def test_one_forced_call_between_others_does_not_end_the_conversation(tmp_path: 
         assert tools_of(served.provider.heard[-1].body) == ["shell", "recall", "search_history"]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("client", "name"), [("claude", "recall"), ("claude", "mcp__clew__recall"), ("other", "")])
 def test_an_answered_compaction_names_it_as_the_conversation_has_it(client: str, name: str) -> None:
     asks = "Your task is to create a detailed summary of the conversation so far, paying close attention to the user."

@@ -231,7 +231,7 @@ async def test_a_rewind_gives_what_was_sent_then(client: Client) -> None:
     assert (back.branch, folds(back)) == (late.branch, folds(late))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 async def test_two_sessions_that_open_with_the_same_words_stay_apart(client: Client) -> None:
     one, two = talk(14, client.format), talk(14, client.format, tag="other ")
     two["messages"][: 2 if client.format == "openai_chat" else 1] = one["messages"][
@@ -259,7 +259,7 @@ async def test_two_sessions_that_open_with_the_same_words_stay_apart(client: Cli
                 assert said.issuperset(told), f"{name} holds what only the other said"
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 async def test_the_same_questions_answered_otherwise_are_two_conversations(client: Client) -> None:
     def chat(turn: int, voice: str) -> Body:
         said: list[Body] = []
@@ -289,7 +289,7 @@ async def test_sessions_named_by_the_host_never_share(store: SQLStore) -> None:
     assert again.branch == a.branch
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 async def test_a_host_that_keeps_our_stand_ins_is_recognised(client: Client) -> None:
     full, mine = talk(20, client.format), copy.deepcopy(talk(20, client.format))
     start = 1 if client.format == "openai_chat" else 0
@@ -352,7 +352,7 @@ async def test_a_client_that_edits_its_past_stays_on_its_branch(store: SQLStore,
     assert len(trace.said) == len(wire.decode(body)[1])
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 async def test_a_decoration_that_changes_every_turn_costs_no_folds(client: Client) -> None:
     """A client that rewrites one old message each time: edits made before and after the rewriting all hold."""
     body = talk(12, client.format)

@@ -49,7 +49,7 @@ def errors(made: list[Call]) -> list[float]:
     return [abs(c.predicted - c.usage["input"]) / c.usage["input"] for c in made if c.usage]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("truth", TRUTHS)
 @pytest.mark.parametrize("window", [16_000, 200_000])
 async def test_the_next_request_is_predicted_with_a_tokenizer_that_is_not_known(truth: str, window: int) -> None:
@@ -63,7 +63,7 @@ async def test_the_next_request_is_predicted_with_a_tokenizer_that_is_not_known(
     await store.close()
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("truth", TRUTHS)
 async def test_a_window_is_kept_though_its_tokens_are_larger_than_ours(truth: str) -> None:
     """The provider counts more than we do: compaction begins in time all the same."""

@@ -119,7 +119,7 @@ async def undo_gives_the_earlier_views_and_the_later_turns(run: Run) -> None:
 async def test_three_at_once_are_the_same_as_one_by_one(store: Store) -> None:
     one, other = (Run(Engine(store, Budget(window=WINDOW, reserve=500)), name) for name in ("one", "other"))
     for run in (one, other):
-        await run.until(8)
+        await run.until(4)
     sessions = Sessions(Engine(store, Budget(window=200_000)))
     for _ in range(3):
         last = await sessions.undo("one")
@@ -405,6 +405,7 @@ async def test_whoever_asks_sees_that_something_changed(store: SQLStore) -> None
     assert await store.state("elsewhere") == await store.state("nowhere")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("client", ["You are pi.", "You are nobody that is known."])
 async def test_what_its_client_would_have_paid_is_told_where_it_compacts_by_itself(client: str) -> None:
     """A client that compacts pays for a summary and what it writes anew, and saves on each call after that."""
@@ -429,6 +430,7 @@ async def test_what_its_client_would_have_paid_is_told_where_it_compacts_by_itse
     await engine.close()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("reports", [True, False])
 async def test_what_everything_would_have_come_to_is_what_a_window_with_room_for_it_sends(reports: bool) -> None:
     """It is told by what was sent, and little of the log is read for it; beside a log of all of it, it is right."""

@@ -108,6 +108,7 @@ def provider() -> Iterator[StrictProvider]:
 # --- what is said ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(5)
 @each_format
 @pytest.mark.parametrize("packet", [1, 7, None])
 async def test_an_answer_comes_in_pieces_and_goes_back_as_it_came(format: str, packet: int | None) -> None:
@@ -309,6 +310,7 @@ async def test_an_error_instead_of_an_answer(format: str, event: dict[str, Any],
     assert KEY not in str(caught.value)
 
 
+@pytest.mark.few(2)
 @each_format
 async def test_wherever_an_answer_breaks_off_what_came_can_be_sent_back(format: str) -> None:
     whole = recorded(format, RICH)
@@ -378,6 +380,7 @@ async def test_what_is_no_answer_is_a_fault(raw: bytes, fault: str, format: str)
     assert caught.value.fault == fault, caught.value
 
 
+@pytest.mark.few(2)  # those that fall silent wait for three seconds
 @each_format
 @pytest.mark.parametrize(
     ("answer", "timeout", "said"),

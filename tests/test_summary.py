@@ -170,6 +170,7 @@ def sample() -> list[dict[str, Any]]:
         return [m for m in json.loads(next(lines))["messages"] if m["role"] != "system"]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("target", [600, 1_500, 4_000, 9_000])
 def test_no_line_ends_inside_a_word_and_the_room_is_used(target: int) -> None:
     messages = sample()

@@ -113,7 +113,7 @@ async def test_a_retry_with_another_model_keeps_the_folds_of_its_past() -> None:
     await store.close()
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("there", FORMATS)
 async def test_a_host_may_keep_its_format_and_send_to_another(there: str) -> None:
     store = SQLite(":memory:")

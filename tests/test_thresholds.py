@@ -346,7 +346,7 @@ async def obey(controller: ContextController, page: int, turns: int, rate: float
     return iter(statuses)
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("window", [8_000, 32_000, 64_000, 128_000, 200_000])
 @pytest.mark.parametrize(("when", "rate"), [(60, 1.0), (75, 0.9), (90, 1.2)])
 async def test_an_obedient_agent_acts_before_clew_does(store: SQLite, window: int, when: int, rate: float) -> None:

@@ -484,7 +484,7 @@ def test_no_text_is_counted_at_once_that_is_very_long(text: str) -> None:
     assert seen.longest <= _LONGEST
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "name",
     ["o200k_base", "cl100k_base", "llama2", "llama3", "mistral_v1", "mistral_v3", "qwen3", "deepseek_v3"],

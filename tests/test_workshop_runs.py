@@ -157,6 +157,7 @@ STRAY = "exec 9>alive; setsid bash -c 'trap \"\" TERM; echo x >&9; while :; do s
 
 
 @SETSID
+@pytest.mark.few(2)  # each waits for three seconds
 @pytest.mark.parametrize("how", [">/dev/null 2>&1 & ", "& ", "", "&\n(setsid setsid sleep 1000 >log 2>&1 &) & "])
 async def test_what_left_its_session_is_ended_with_the_command(root: Path, alive: int, how: str) -> None:
     text = await told(root, "run", command=f"{STRAY} {how}\nwhile [ ! -e never ]; do sleep 60; done", seconds=1.5)

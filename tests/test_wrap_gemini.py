@@ -127,10 +127,10 @@ async def test_what_is_awaited_fits_too_in_the_sdks_own_chat(tmp_path: Path) -> 
     with StrictProvider([Answer("Read it.")], window=WINDOW) as provider:
         client = clew.wrap(plain_of(provider), engine(tmp_path / "clew.db"))
         chat = client.aio.chats.create(model=MODEL)
-        for n in range(30):
+        for n in range(20):
             assert (await chat.send_message(f"Page {n}: {LONG}")).text == "Read it."
-    assert len(provider.heard) == 30
-    assert len(chat.get_history()) == 60
+    assert len(provider.heard) == 20
+    assert len(chat.get_history()) == 40
 
 
 @pytest.mark.few(1)

@@ -212,8 +212,8 @@ def test_whatever_a_model_calls_the_provider_takes_what_it_is_sent(
     random = Random(f"{format} {method}")
     with StrictProvider(whims(random), window=WINDOW) as provider, plain_of(provider, format) as plain:
         history = [user(f"Begin. {page(0)}")]
-        for n in range(30):
-            if n % 10 == 0:  # another process
+        for n in range(24):
+            if n % 8 == 0:  # another process
                 client = clew.wrap(plain, engine(tmp_path / "clew.db"), session="work", method=method, tools=True)
             sent = json.dumps(history)
             answer = answer_of(client, format, request(format, *history), streams)

@@ -162,7 +162,7 @@ def test_a_store_that_fails_costs_a_warning(tmp_path: Path, caplog: pytest.LogCa
     assert "none" not in caplog.text  # the key
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "reply", [RuntimeError("boom"), "", "garbage " * 50, "slow"], ids=["error", "empty", "garbage", "slow"]
 )

@@ -143,7 +143,7 @@ def priced(job: tuple[Path, int, int, int, str]) -> Row:
         "over": sum(size > window for size in lived.sizes),
         "view": sum(lived.sizes) // max(1, len(lived.sizes)),
         "unread": meter.nodes(
-            node for node in session.said(0, session.turns[-1]) if node.item.text not in texts
+            node for node in session.nodes(0, session.turns[-1]) if node.item.text not in texts
         ).tokens,
     }
 

@@ -1,4 +1,4 @@
-"""Long agent sessions that fit the window and forget nothing.
+"""Keeps long agent conversations within the context window without losing anything.
 
 result = clew.compress(messages, window=32_000)      # one call, no store
 client = clew.wrap(OpenAI(), "agent.db")             # an SDK's client whose requests fit

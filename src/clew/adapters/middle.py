@@ -38,7 +38,9 @@ class Middle:
     size: int  # tokens of the summary
     heading: str = ""  # the first line of it
     author: Author | None = field(default=None, repr=False)
-    told: Callable[[Written], None] | None = field(default=None, repr=False)  # hears what came of asking its model
+    on_written: Callable[[Written], None] | None = field(
+        default=None, repr=False
+    )  # hears what came of asking its model
 
     async def __call__(self, view: View, target: Target) -> View:
         held = with_(view, pinned=view.pinned | self._kept(view, target))
@@ -54,8 +56,8 @@ class Middle:
             return view  # nothing new is told
         if self.author:
             written = await written_of(self.author, Wanted(held, tuple(asked)))
-            if self.told:
-                self.told(written)
+            if self.on_written:
+                self.on_written(written)
             if written.chapters:
                 heading = self.heading
                 edits = await self._folded(held, target, heading, [as_one(written.chapters)])

@@ -42,6 +42,8 @@ class TaskDone:
     bytes_out: int
     cpu_seconds: float
     sha256: str  # of the records
+    tokens_before: int = 0  # of what was compressed, and after it
+    tokens_after: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,8 @@ class BatchTotals:
     bytes_out: int
     cpu_seconds: float
     digest: str  # of all records: the same for the same archive and wishes, whoever did the work
+    tokens_before: int
+    tokens_after: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +161,8 @@ class BatchFolder:
             sum(one.bytes_out for one in every),
             round(sum(one.cpu_seconds for one in every), 3),
             sha256("".join(one.sha256 for one in every).encode()).hexdigest(),
+            sum(one.tokens_before for one in every),
+            sum(one.tokens_after for one in every),
         )
         write(self.path / "summary.json", rawjson.dumps(asdict(totals)))
         if len(every) == len(tasks):

@@ -41,6 +41,8 @@ class ConversationOutcome:
 
     lines: list[bytes] = field(default_factory=list)
     failure: dict[str, Any] | None = None
+    tokens_before: int = 0  # of what was compressed, and after it
+    tokens_after: int = 0
 
 
 def work(job: Job, task: BatchTask) -> TaskDone:
@@ -54,7 +56,7 @@ def work(job: Job, task: BatchTask) -> TaskDone:
             sums = _written(part, _outcomes(job, task, note, tried))
             sync(part.fileno())
         Path(part.name).replace(job.folder.part(task.number))
-        done = TaskDone(task.number, *sums[:3], task.bytes, sums[3], round(process_time() - began, 3), sums[4])
+        done = TaskDone(task.number, *sums[:3], task.bytes, sums[3], round(process_time() - began, 3), *sums[4:])
         job.folder.finish(done)
     return done
 
@@ -79,7 +81,9 @@ def outcome(raw: RawConversation, act: BatchAct) -> ConversationOutcome:
     if raw.fault:
         return ConversationOutcome(failure=_failure(raw, raw.fault))
     try:
-        return ConversationOutcome([rawjson.dumps(record) + b"\n" for record in records(raw, act)])
+        found = records(raw, act)
+        before, after = (sum(record.get(name, 0) for record in found) for name in ("tokens_before", "tokens_after"))
+        return ConversationOutcome([rawjson.dumps(record) + b"\n" for record in found], None, before, after)
     except Exception as error:
         told = f"{error}" if isinstance(error, ClewError) else f"{type(error).__name__}: {error}"
         return ConversationOutcome(failure=_failure(raw, told.removeprefix(raw.source).lstrip(":, ")))
@@ -92,20 +96,21 @@ def _failure(raw: RawConversation, why: str) -> dict[str, Any]:
 
 def _written(
     part: BinaryIO, found: Iterator[ConversationOutcome]
-) -> tuple[int, int, tuple[dict[str, Any], ...], int, str]:
+) -> tuple[int, int, tuple[dict[str, Any], ...], int, str, int, int]:
     """The lines in a file, and how much of everything there was."""
-    count = lines = size = 0
+    count = lines = size = before = after = 0
     failures: list[dict[str, Any]] = []
     sum = sha256()
     for one in found:
         count += 1
+        before, after = before + one.tokens_before, after + one.tokens_after
         lines += len(one.lines)
         failures += [one.failure] if one.failure else []
         for line in one.lines:
             size += len(line)
             sum.update(line)
             part.write(line)
-    return count, lines, tuple(failures), size, sum.hexdigest()
+    return count, lines, tuple(failures), size, sum.hexdigest(), before, after
 
 
 class ProgressNote:

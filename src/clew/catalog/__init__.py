@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal
 
 from clew.catalog import names
@@ -145,7 +145,7 @@ def _prices(flat: list[float | None]) -> Prices:
 @lru_cache(maxsize=1)
 def _file() -> dict[str, Any]:
     """The snapshot as it lies in the package; read when the first name is looked up."""
-    packed = files("clew.catalog").joinpath("models.json.gz").read_bytes()
+    packed = Path(__file__).with_name("models.json.gz").read_bytes()
     content: dict[str, Any] = json.loads(shipped(packed))
     return content
 

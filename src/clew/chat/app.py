@@ -192,7 +192,7 @@ class Chat(App[None]):
             if text.startswith("!"):
                 await self.hearing.run(text[1:])
                 return
-            async with aclosing(self.backend.agent.run(self.hearing.told(text))) as events:
+            async with aclosing(self.backend.agent.run(self.hearing.with_runs(text))) as events:
                 async for event in events:
                     await self.hearing.hear(event)
         except asyncio.CancelledError:

@@ -166,7 +166,7 @@ class ChatBackend:
     async def draft(self) -> str:
         """What code would write of the conversation, to be edited."""
         one = await self.conversation()
-        said = await one.said(await one.view())
+        said = await one.originals_by_id(await one.view())
         return await asyncio.to_thread(summary, [*said.values()], DRAFT)
 
     async def lost(self, name: str = "") -> Diff:

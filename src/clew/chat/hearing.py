@@ -118,7 +118,7 @@ class Hearing:
         self._end(text)
         self._ran.append(f"{OWN_COMMAND}{command}]\n{text}")
 
-    def told(self, text: str) -> str:
+    def with_runs(self, text: str) -> str:
         """A message of the user, with what was run since the last one."""
         whole = text + "".join(self._ran)
         self._ran.clear()

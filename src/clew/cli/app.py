@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from functools import wraps
 from importlib import import_module
-from inspect import iscoroutinefunction
+from inspect import cleandoc, iscoroutinefunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
@@ -36,6 +36,7 @@ CommandFunction = TypeVar("CommandFunction", bound=Callable[..., Any])
 UsageError = cast(type[typer.BadParameter], typer.BadParameter.__mro__[1])
 
 
+BROKEN_LINE = re.compile(r"(?<!\n)\n(?![\n-])")  # within a paragraph, and no item of a list
 HINT = re.compile("`clew ([a-z][^`]*)`")
 NAMED: dict[str, str] = {}  # --store and --scope, as whoever runs this command gave them
 
@@ -103,9 +104,10 @@ class CommandLine(typer.Typer):
     """Commands, some of which are awaited."""
 
     def command(self, *args: Any, **how: Any) -> Callable[[CommandFunction], CommandFunction]:
-        add = super().command(*args, **how)
-
         def added(act: CommandFunction) -> CommandFunction:
+            described = BROKEN_LINE.sub(" ", cleandoc(act.__doc__ or ""))  # or help breaks where the source does
+            add = super(CommandLine, self).command(*args, **{"help": described, **how})
+
             @wraps(act)
             def blocking(**given: Any) -> None:
                 import asyncio

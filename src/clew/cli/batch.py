@@ -130,6 +130,9 @@ def _tell(totals: "BatchTotals", out: Path) -> None:
 
     made = f"{count(totals.conversations, 'conversation')}, {count(totals.records, 'record')}"
     sizes = f"{volume(totals.bytes_in)} read, {volume(totals.bytes_out)} written"
+    if totals.tokens_before:
+        less = 1 - totals.tokens_after / totals.tokens_before
+        typer.echo(f"{totals.tokens_before:,} → {totals.tokens_after:,} tokens, {less:.0%} less")
     typer.echo(printable(f"{made}; {sizes}, {totals.cpu_seconds:,.1f} s of CPU"))
     typer.echo(printable(f"{out / 'parts'} · digest {totals.digest[:16]}"))
     if totals.failures:
@@ -192,11 +195,11 @@ def bar(run: "Run") -> Iterator["TasksProgress"]:
         task = shown.add_task("", total=run.bytes, completed=bytes_before, told="")
         new = 0
 
-        def told(done: "TaskDone") -> None:
+        def advance(done: "TaskDone") -> None:
             nonlocal new, failed
             new, failed = new + done.conversations, failed + len(done.failures)
             rate = new / max(0.001, shown.tasks[0].elapsed or 0.001)
             wrong = f", {failed:,} failed" if failed else ""
             shown.update(task, advance=done.bytes_in, told=f"{count + new:,} conversations, {rate:,.0f}/s{wrong}")
 
-        yield told
+        yield advance

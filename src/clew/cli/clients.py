@@ -31,7 +31,7 @@ def mcp(
     scope: Annotated[str, typer.Option("--scope", metavar="NAME", help="Scope, if not the configured one.")] = "",
     store: StorePath = None,
 ) -> None:
-    """Serve what was said to agents, by MCP: search, recall, timeline, lost, pin, status.
+    """An MCP server: with it, agents search and recall their conversations (also timeline, lost, pin, status).
 
     A client starts this itself, in the folder of a project, and sees that project's conversations: those that went
     through clew, and the session files of coding agents on this machine, which are read as they grow and never changed.

@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from importlib.util import find_spec
@@ -178,7 +179,7 @@ def open_(
     scope: ScopeName = "",
     store: StorePath = None,
 ) -> None:
-    """Open the page: conversations, what each cost, what a compaction left out, and the ways back.
+    """Open the page in a browser: read conversations, see what each cost and lost, recall, undo, fork.
 
     It is served on this machine only, until Ctrl+C. `clew serve` has the same page at its own address.
     """
@@ -326,3 +327,4 @@ def _say(config: "Config", known: "list[Upstream]", port: int, demo: bool, where
         typer.echo("  demo        answers come from a strict test provider on this machine; nothing leaves it")
     typer.echo("\nPaste for your client, or have it written: `clew install CLIENT --gateway`")
     typer.echo(pasted(base, here()))
+    sys.stdout.flush()  # or a file or a pipe has it when all is over

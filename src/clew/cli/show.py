@@ -92,7 +92,7 @@ async def _window(one: "Conversation", console: "Console | None", ids: bool) -> 
     from clew.screens.window import ShownWindow, window
 
     found = await one.window(sent=True)
-    session, said = await one.session(), await one.said(found.view)
+    session, said = await one.session(), await one.originals_by_id(found.view)
     shown = ShownWindow(session, replace(found, view=as_read(found.view)), said)
     if console is None:
         echo_json(shown.as_json())

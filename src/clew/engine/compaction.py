@@ -158,7 +158,7 @@ class Compactor:
             return view, found
         view = await self.with_originals(scope, view, aimed)
         expected = branch.ledger.size.expected(view)
-        after = await self._spared(scope, branch, view, target, aimed)
+        after = await self._spared(scope, branch, view, target, self._beside_chapters(scope, branch, view, aimed))
         if after is view:
             return view, found
         found = settled(found, branch, view, after)
@@ -218,6 +218,15 @@ class Compactor:
         new = {place.id for place in said[max(last, branch.ledger.asked) :]}
         return bounds.meter.nodes(n for n in view.nodes if n.id in new).tokens >= ASK_SHARE * bounds.room
 
+    def _beside_chapters(self, scope: Scope, branch: Branch, view: View, aimed: Target) -> Target:
+        """In a narrow window, half of the way to the next compaction where a model has told of what will be folded: it
+        will tell of what came since, too, and better than code, which would have to tell of it now."""
+        told = {id for chapter in self.chapters(scope, branch) for id in chapter.ids}
+        if not aimed.budget.is_narrow or not any(n.id in told for n in view.nodes):
+            return aimed
+        tokens = max(aimed.goal.tokens, (aimed.goal.tokens + aimed.threshold) // 2)
+        return with_(aimed, aimed=aimed.goal._replace(tokens=tokens))
+
     def _is_early(self, scope: Scope, branch: Branch, view: View, target: Target) -> bool:
         """Whether a fold can wait until there is enough for a model to write of: no chapter is there to be used."""
         told = {id for chapter in self.chapters(scope, branch) for id in chapter.ids}
@@ -226,13 +235,12 @@ class Compactor:
 
     async def _spared(self, scope: Scope, branch: Branch, view: View, target: Target, aimed: Target) -> View:
         """The view reduced, without touching what somebody brought back by an undo, as long as it fits so."""
-        if not branch.trace.held:
-            return await self._reduced(scope, branch, view, target, aimed)
-        holding = with_(view, pinned=view.pinned | branch.trace.held)
-        after = await self._reduced(scope, branch, holding, target, aimed)
-        size, rate = branch.ledger.size.measure(after)
-        if not size.within(target.at(rate).limit):
-            return await self._reduced(scope, branch, view, target, aimed)
+        for pinned in dict.fromkeys((view.pinned | branch.trace.held, view.pinned)):
+            holding = with_(view, pinned=pinned)
+            after = await self._reduced(scope, branch, holding, target, aimed)
+            size, rate = branch.ledger.size.measure(after)
+            if size.within(target.at(rate).limit):
+                break
         return view if after is holding else with_(after, pinned=view.pinned)
 
     async def _reduced(self, scope: Scope, branch: Branch, view: View, target: Target, aimed: Target) -> View:
@@ -325,10 +333,8 @@ def accepted(branch: Branch, view: View, shown: View) -> View:
 
 def _may_fit(branch: Branch, view: View, target: Target) -> bool:
     """Whether a view fits; where only the learned rate says that it does not, the provider shall judge."""
-    if branch.ledger.size.measure(view)[0].within(target.limit):
-        return True
     size, bounds = likely(branch, view, target)
-    return size.within(bounds.limit)
+    return size.within(target.limit) or size.within(bounds.limit)
 
 
 def _key(scope: Scope, branch: Branch) -> tuple[Scope, str]:

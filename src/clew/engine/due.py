@@ -49,8 +49,9 @@ RULES = (
     ),
     DueRule(
         "agent decides",
-        "the method is `llm`, and the request fits: below the net, or before the agent was told to act",
-        "no: the agent decides",
+        "the method is `llm`, the request fits, and it takes less than 0.98 of the room or the agent was not asked to "
+        "act yet",
+        "no, the agent decides",
         ("compaction_method", "new_session.when"),
     ),
     DueRule("asked about all of it", "the request asks for a summary or a title of all of it", "no, while it fits"),

@@ -163,7 +163,7 @@ class Engine:
 
         Raises `NotFound`, `Purged` or `Ambiguous`.
         """
-        return await resolve(self.store, scope, id, branch, self._turns.said, until)
+        return await resolve(self.store, scope, id, branch, self._turns.trace_of, until)
 
     async def excerpt(
         self, scope: Scope, id: str, branch: str | None = None, lines: str = "", pattern: str = "", size: int = SIZE
@@ -174,11 +174,11 @@ class Engine:
 
     async def find(self, scope: Scope, text: str, branch: str, limit: int = 20) -> list[Found]:
         """What was said on this branch that a question is about, best first, with the lines that say so."""
-        return (await candidates(self.store, scope, text, branch, self._turns.said)).find(text, limit)
+        return (await candidates(self.store, scope, text, branch, self._turns.trace_of)).find(text, limit)
 
     async def answer(self, scope: Scope, text: str, branch: str, size: int = SIZE, until: int | None = None) -> str:
         """What was said on this branch, until an event, that a question is about, in `size` characters."""
-        return (await candidates(self.store, scope, text, branch, self._turns.said, until)).answer(text, size)
+        return (await candidates(self.store, scope, text, branch, self._turns.trace_of, until)).answer(text, size)
 
     async def search(self, scope: Scope, text: str, branch: str, limit: int = 20) -> Sequence[Node]:
         """The whole of what `find` finds."""

@@ -93,7 +93,7 @@ async def shown(turn: Turn, store: Store) -> None:
         view = await replay(store, turn.scope, branch.trace, turn.frame, held | found.sent())
         turn.shown = with_(view, behind=branch.view.behind)
     else:
-        nodes = (*branch.view.nodes, *found.said())
+        nodes = (*branch.view.nodes, *found.new_nodes())
         view = with_(branch.view, frame=turn.frame, nodes=nodes, pinned=branch.trace.pins())
         turn.shown = freshened(view, found.fresh) if found.fresh else view
     if branch.sent.view is None and not turn.silent and is_refused(turn.frame):
@@ -128,7 +128,7 @@ async def written(turn: Turn, store: Store) -> None:
         await in_thread_if(len(turn.incoming.messages) > LONG, lambda: branch.body.take(*taken))
         heads.add(branch.body.chains[-1])
     changed = found.refold or len(turn.written) > len(found.events)
-    since, nodes = ("", view.nodes) if changed else (branch.sent.chain, found.said())
+    since, nodes = ("", view.nodes) if changed else (branch.sent.chain, found.new_nodes())
     branch.sent.chain = view.digests.run(since, (n.content for n in nodes))
     if turn.fitted.error is None and not turn.silent:
         again = branch.ledger.size.prefix(branch.view, view) if changed else branch.sent.predicted
@@ -150,7 +150,7 @@ def sent(turn: Turn, listeners: Sequence[Listener]) -> View:
     """The view to send, now that it is in the log; listeners hear of it. Raises what kept it from fitting."""
     branch, view, trace = turn.branch, turn.fitted.view, turn.branch.trace
     if turn.written and listeners:
-        heard = turn.guard.masked_events(turn.scope, trace.branch, turn.first, turn.found.said())
+        heard = turn.guard.masked_events(turn.scope, trace.branch, turn.first, turn.found.new_nodes())
         facts = turn_events(turn.scope, trace, turn.first, turn.written, turn.shown, turn.target.meter, turn.prices)
         lost = [Unproven(turn.scope, trace.branch, turn.first)] if turn.found.lost else []
         tell(listeners, [*lost, *heard, *facts])
@@ -189,7 +189,7 @@ def _call(turn: Turn, cached: int) -> Call:
 
 def _answered(trace: Trace, found: Recognition) -> Revert | None:
     """Mendings to take back: the result of a call that was given up has come after all."""
-    late = [n.item.call_id for n in found.said() if n.item.kind == "result" and n.item.call_id in trace.mended]
+    late = [n.item.call_id for n in found.new_nodes() if n.item.kind == "result" and n.item.call_id in trace.mended]
     ids = tuple(id for call in late for id in trace.mended[call])
     return Revert(ids) if ids else None
 

@@ -217,7 +217,7 @@ class Turns:
             tell(self.listeners, turn_events(scope, branch.trace, first, edits, view, target.meter, None))
             return branch.as_sent(after)
 
-    async def said(self, scope: Scope, branch: str, until: int | None = None) -> Trace:
+    async def trace_of(self, scope: Scope, branch: str, until: int | None = None) -> Trace:
         """What was said on a branch and stands for what, from memory if it is there and nobody is at work on it.
 
         Only ids may be taken from it: words may have been purged since.

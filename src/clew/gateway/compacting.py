@@ -175,7 +175,7 @@ class Compactions:
         branch = await self._engine.named(scope, session)
         if branch is None:
             return None
-        _, items = await self._quotes.said(scope, branch)
+        _, items = await self._quotes.history(scope, branch)
         side = SideRequest("agent", "text", len(items))
         return await self.summary(scope, session, side, frame, items, focus, kept=kept, words=words, beside=beside)
 

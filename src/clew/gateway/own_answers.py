@@ -30,7 +30,7 @@ class TokensRead(NamedTuple):
 
 def answer(text: str, format: str, model: str, streamed: bool, spent: TokensRead, alt: str = "") -> GatewayReply:
     """What a client gets that asked for text."""
-    return _reply(named(format).said(text, model, *spent), named(format), streamed, alt)
+    return _reply(named(format).answer_block(text, model, *spent), named(format), streamed, alt)
 
 
 def responses(

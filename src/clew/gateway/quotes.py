@@ -77,7 +77,7 @@ class Quotes:
             if found or past is None:
                 return found or await self._part(scope, quote)
         # The summary alone, or, as aider may ask, with what had been left out of it: nothing proves a branch of both.
-        _, items = await self.said(scope, past.branch, past.seq)
+        _, items = await self.history(scope, past.branch, past.seq)
         return FoundQuote(past.branch, [*items, *await quote.news(Quoted(0, 0, quote.summary_end))])
 
     async def _part(self, scope: Scope, quote: "ClientQuote") -> FoundQuote | None:
@@ -89,10 +89,10 @@ class Quotes:
             return None
         just = [(branch, *known) for (of, branch), known in reversed(self._summed_up.items()) if of == scope]
         for branch, place, below in just:
-            if found := await self._from(scope, quote, branch, (await self.said(scope, branch))[1], place, below):
+            if found := await self._from(scope, quote, branch, (await self.history(scope, branch))[1], place, below):
                 return found
         for branch, _ in (await self._likely(scope, quote.text))[0]:
-            trace, items = await self.said(scope, branch)
+            trace, items = await self.history(scope, branch)
             at = summary_at(items) if trace.calls else None
             past = logged(self._digests(scope), items[at].text) if at is not None else None
             if past and at is not None and (found := await self._from(scope, quote, branch, items, at + 1, past)):
@@ -114,7 +114,7 @@ class Quotes:
 
     async def _named(self, scope: Scope, session: str, quote: "ClientQuote") -> FoundQuote | None:
         own = await self._store.session(scope, session)
-        items = (await self.said(scope, own))[1] if own else []
+        items = (await self.history(scope, own))[1] if own else []
         found = await quote.of(items)
         told = [*_tellable(items[: found.last]), *await quote.news(found)]
         return FoundQuote(own, told, found.last) if own and found.last else None
@@ -123,7 +123,7 @@ class Quotes:
         likely, least = await self._likely(scope, quote.text)
         found = list[QuotedBranch]()
         for branch, count in likely:
-            trace, items = await self.said(scope, branch)
+            trace, items = await self.history(scope, branch)
             quotes = await quote.of(items)
             # What a model handed over is for those who have its system prompt: who quotes has another one.
             handed_over = any(edit.by.startswith(HANDOFF) for edit in trace.edits)
@@ -160,7 +160,7 @@ class Quotes:
         likely = counts.most_common(LIKELY + 1)
         return likely[:LIKELY], max(count for _, count in (likely[LIKELY], *most[BEGUN_ALIKE:][:1]))
 
-    async def said(self, scope: Scope, branch: str, until: int | None = None) -> tuple[Trace, list[Item]]:
+    async def history(self, scope: Scope, branch: str, until: int | None = None) -> tuple[Trace, list[Item]]:
         """A branch, and all that was said on it."""
         trace = await self._store.load(scope, branch, until)
         nodes = await self._store.nodes(scope, [place.id for place in trace.said])

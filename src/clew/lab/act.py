@@ -82,7 +82,7 @@ class LabRun:
     def record(self) -> dict[str, Any]:
         """What each way came to."""
         session, budget = self.session, self.lab.ways[0].budget(self.known, self.lab.window)
-        limit = Target.of(budget, self.meter).around(session.whole.frame).limit.tokens
+        limit = Target.of(budget, self.meter).around(session.full_view.frame).limit.tokens
         believed = max(budget.window, self.known.max_input or self.known.window)
         at = session.client.threshold(believed) if session.client else None
         size, ways = session.size(self.meter), dict[str, Any]()
@@ -93,7 +93,7 @@ class LabRun:
             ways[CLIENT] = self._row(lambda s, lived: clients_own(s, lived, at, limit), limit) if own else plain
         for way in self.lab.ways:
             bounds = way.budget(self.known, self.lab.window)
-            first = Target.of(bounds, self.meter).around(session.whole.frame).threshold
+            first = Target.of(bounds, self.meter).around(session.full_view.frame).threshold
             if size <= FAR * min(first, at or first):
                 ways[way.name] = plain
                 continue

@@ -74,22 +74,22 @@ def _kept(session: LabSession, lived: Lived, cuts: Iterable[tuple[int, Transcrip
         helped = NOTHING
         while left and left[0][0] <= turn:
             place, why = left.pop(0)
-            said = session.whole.nodes[: session.starts[place]]
+            said = session.full_view.nodes[: session.starts[place]]
             item = Item("summary", "user", why.summary or summary(said, SUMMARY * CHARACTERS))
-            also = tuple(node for m in why.also for node in session.said(m, m + 1))
-            head, start = (*session.whole.digests.chain([item]), *also), max(0, place - why.kept)
-            unread = lived.meter.nodes(session.said(begun, place)).tokens
+            also = tuple(node for m in why.also for node in session.nodes(m, m + 1))
+            head, start = (*session.full_view.digests.chain([item]), *also), max(0, place - why.kept)
+            unread = lived.meter.nodes(session.nodes(begun, place)).tokens
             helped, begun = Spent(size + unread, lived.meter.item(item).tokens, cache_read=size), place
-        view, begun = with_(session.whole, nodes=(*head, *session.said(start, turn))), turn
+        view, begun = with_(session.full_view, nodes=(*head, *session.nodes(start, turn))), turn
         size = lived.send(session, number, view, helped)
     return _placed(session, lived)
 
 
 def clients_own(session: LabSession, lived: Lived, at: int, limit: int) -> Lived:
     """With a compaction by its client above so many tokens of a request, by the usage that it was shown."""
-    view, own, shown, known, begun = with_(session.whole, nodes=()), SummaryBefore(session.whole), 0, 0, 0
+    view, own, shown, known, begun = with_(session.full_view, nodes=()), SummaryBefore(session.full_view), 0, 0, 0
     for number, turn in enumerate(session.turns):
-        view, begun = with_(view, nodes=view.nodes + session.said(begun, turn)), turn
+        view, begun = with_(view, nodes=view.nodes + session.nodes(begun, turn)), turn
         helped = NOTHING
         unread = lived.meter.nodes(view.nodes[known:]).tokens
         if shown + unread > at:
@@ -132,7 +132,7 @@ class SummaryBefore:
 
 
 def _placed(session: LabSession, lived: Lived) -> Lived:
-    lived.places = {node.id: at for at, node in enumerate(session.whole.nodes)}
+    lived.places = {node.id: at for at, node in enumerate(session.full_view.nodes)}
     return lived
 
 
@@ -145,9 +145,9 @@ def with_clew(session: LabSession, lived: Lived, budget: Budget, settings: Setti
 
 
 async def _through(session: LabSession, lived: Lived, engine: Engine, at: int | None) -> Lived:
-    shown, begun, view = 0, 0, session.whole
+    shown, begun, view = 0, 0, session.full_view
     for number, turn in enumerate(session.turns):
-        lived.client += at is not None and shown + lived.meter.nodes(session.said(begun, turn)).tokens > at
+        lived.client += at is not None and shown + lived.meter.nodes(session.nodes(begun, turn)).tokens > at
         view = await engine.prepare(Request(session.prompt(turn), session.transcript.format, session="lab"))
         shown, begun = lived.send(session, number, view), turn
         output = session.answer(number, lived.meter)

@@ -25,10 +25,10 @@ class LabSession:
         read = [codec.read(message, f"{codec.LIST}[{n}]") for n, message in enumerate(self.messages)]
         items = attributed([item for one in read for item in one], client_of(frame.system), begins=True)
         digests = Digests()
-        self.whole = View(frame, tuple(digests.chain(items)), digests)
+        self.full_view = View(frame, tuple(digests.chain(items)), digests)
         self.starts = [0, *accumulate(map(len, read))]  # of each message, in nodes
         self._lead = len(self.body[codec.LIST]) - len(self.messages)
-        nodes = self.whole.nodes
+        nodes = self.full_view.nodes
         answers = [begin < end and is_by_assistant(nodes[begin]) for begin, end in pairwise(self.starts)]
         first = [n for n, is_answer in enumerate(answers) if is_answer and n and not answers[n - 1]]
         self.turns = first  # the messages with which answers begin
@@ -37,23 +37,23 @@ class LabSession:
     @property
     def client(self) -> KnownClient | None:
         """The program that had it."""
-        return known_client(self.whole.frame.system)
+        return known_client(self.full_view.frame.system)
 
     def prompt(self, turn: int) -> dict[str, Any]:
         """The request of a call, with nothing taken out."""
         return {**self.body, self._list: self.body[self._list][: self._lead + turn]}
 
-    def said(self, start: int, stop: int) -> tuple[Node, ...]:
+    def nodes(self, start: int, stop: int) -> tuple[Node, ...]:
         """What these messages say."""
-        return self.whole.nodes[self.starts[start] : self.starts[stop]]
+        return self.full_view.nodes[self.starts[start] : self.starts[stop]]
 
     def answer(self, number: int, meter: Meter) -> int:
         """The tokens of an answer."""
-        return meter.nodes(self.said(self.turns[number], self._ends[number])).tokens
+        return meter.nodes(self.nodes(self.turns[number], self._ends[number])).tokens
 
     def size(self, meter: Meter) -> int:
         """The tokens of all of it."""
-        return meter.frame(self.whole.frame).plus(meter.nodes(self.whole.nodes)).tokens
+        return meter.frame(self.full_view.frame).plus(meter.nodes(self.full_view.nodes)).tokens
 
 
 def _introduced(transcript: Transcript) -> Transcript:

@@ -48,7 +48,7 @@ class Indexer:
         if self._thread.is_alive():
             self._thread.join(LOOK_SECONDS)
 
-    def told(self) -> str:
+    def unread(self) -> str:
         """What is still to be read, or could not be; nothing if all is well."""
         if not self._looked:
             return "Session files are still being looked for: ask again in a moment."

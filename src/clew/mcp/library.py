@@ -43,7 +43,7 @@ class Library:
 
     def reading(self) -> str:
         """What is still being read, in words."""
-        return self.indexer.told() if self.indexer else ""
+        return self.indexer.unread() if self.indexer else ""
 
     async def close(self) -> None:
         """Let go of everything, and of the store, if that is its own."""

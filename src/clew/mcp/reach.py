@@ -59,7 +59,7 @@ class Reach(Sessions):
         own = await self._store.sessions(self.scope, session.branch)
         return await self._abouts.one(self.scope, min(own, key=lambda s: s.number))
 
-    async def said(self) -> dict[str, str]:
+    async def branch_by_id(self) -> dict[str, str]:
         """The ids of all that was said in reach, each with a branch on which it was."""
         state = await self._store.state(self.scope)
         if self._texts is None or self._texts[0] != state:
@@ -85,7 +85,7 @@ class Reach(Sessions):
         self, text: str, name: str | None = None, within: Within = "lineage", limit: int = 20
     ) -> list[Hit]:
         """What was said about something, in a conversation and what led to it, or anywhere in reach."""
-        own = await self.said()
+        own = await self.branch_by_id()
         if name is None:
             return await everywhere(self._store, self.scope, text, limit, own)
         return [hit for hit in await super().search(text, name, "lineage", limit) if hit.found.id in own]
@@ -96,7 +96,7 @@ class Reach(Sessions):
 
     async def originals(self, id: str) -> tuple[str, Sequence[Node]]:
         """The whole of an id, and the originals that it stands for. Raises `NotFound` for what is out of reach."""
-        fits, own = await self._store.resolve(self.scope, short_id(id)), await self.said()
+        fits, own = await self._store.resolve(self.scope, short_id(id)), await self.branch_by_id()
         if len(fits) > TRIED_IDS:
             raise Ambiguous(f"{id} matches very many ids; give more of it")
         found: dict[str, Sequence[Node]] = {}
@@ -115,7 +115,7 @@ class Reach(Sessions):
     async def holding(self, id: str) -> Conversation:
         """A conversation in reach in which it was said what an id stands for."""
         _, nodes = await self.originals(id)
-        return Conversation(self.engine, self.scope, (await self.said())[nodes[0].id])
+        return Conversation(self.engine, self.scope, (await self.branch_by_id())[nodes[0].id])
 
     async def listed(self) -> list[Session]:
         """The newest session of each conversation in reach, that first in which something was said last.

@@ -1,1 +1,1 @@
-"""The page: conversations to look at in a browser, what they cost, and the ways back. Served beside the gateway."""
+"""The page: conversations in a browser, what they cost, and acts on them. Served beside the gateway."""

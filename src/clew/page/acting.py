@@ -98,7 +98,7 @@ class CompactNow:
         if diff.price_before and diff.price_after:
             was, now = diff.price_before, diff.price_after
             told.append(
-                f"A call costs {dollars(was.fresh) or '$0'} → {dollars(now.fresh) or '$0'} read anew, "
+                f"A call costs {dollars(was.fresh) or '$0'} → {dollars(now.fresh) or '$0'} without the cache, "
                 f"{dollars(was.cached) or '$0'} → {dollars(now.cached) or '$0'} from the cache."
             )
         told.append("No model is asked for this preview. Everything stays in the log, and can be recalled or undone.")

@@ -46,7 +46,7 @@ class Page:
         many = OverviewPages(self._page, changes or Changes(), summaries or SummaryWriters())
         one = ConversationPages(self._page)
         shown: Mapping[str, Handler] = {
-            "/": many.list,
+            **dict.fromkeys(("/", "/clew", "/clew/"), many.list),
             "/clew/list": many.list_more,
             "/clew/filters": many.filters,
             "/clew/savings": many.list_savings,

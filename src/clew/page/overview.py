@@ -129,9 +129,9 @@ class OverviewPages:
     async def live(self, request: Request, scope: Scope) -> Response:
         branch, seen = request.query_params.get("branch") or None, request.query_params.get("seen", "")
 
-        async def told() -> AsyncIterator[bytes]:
+        async def changes() -> AsyncIterator[bytes]:
             yield b"retry: 1000\n\n"
             async for changed in self._changes.of(self._page.store, scope, branch, seen):
                 yield b"event: changed\ndata: {}\n\n" if changed else b": still here\n\n"
 
-        return StreamingResponse(told(), media_type="text/event-stream")
+        return StreamingResponse(changes(), media_type="text/event-stream")

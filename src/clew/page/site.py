@@ -5,7 +5,7 @@ from typing import Any
 from clew.gateway.server import Asgi
 from clew.page.app import Page
 
-PREFIX = "/clew/"  # no provider has a path that begins so
+PREFIX = "/clew"  # no provider has a path that begins so
 
 
 class Site:
@@ -15,7 +15,7 @@ class Site:
         self._page, self._other = page, other
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        is_page = scope["type"] == "http" and (scope["path"].startswith(PREFIX) or _is_front(scope))
+        is_page = scope["type"] == "http" and (f"{scope['path']}/".startswith(f"{PREFIX}/") or _is_front(scope))
         await (self._page if is_page else self._other)(scope, receive, send)
 
 

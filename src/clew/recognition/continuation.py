@@ -49,7 +49,7 @@ class Recognition:
     lost: bool = False  # it goes on from something, and nothing proves from what
     shares_name: bool = False  # with a conversation with which it has nothing in common
 
-    def said(self) -> list[Node]:
+    def new_nodes(self) -> list[Node]:
         """What is new at the end."""
         return [node for event in self.events if isinstance(event, Said) for node in event.nodes]
 

@@ -142,7 +142,7 @@ class Recogniser:
         behind: tuple[Trace, int] | None = None
         changed = list[Recognition]()
         origin = Origin("beside", own.branch) if own else None
-        if own and beside and _is_whole((await self._relate(own, sent, named=True))[0]):
+        if own and beside and _is_unchanged((await self._relate(own, sent, named=True))[0]):
             origin = Origin("subagent", own.branch)
         async for trace in self._candidates(sent):
             found, past = await self._relate(trace, sent)
@@ -152,7 +152,7 @@ class Recogniser:
                 if not found.lossy:
                     return found
                 changed.append(found)
-            if origin is None and beside and _is_whole(found):
+            if origin is None and beside and _is_unchanged(found):
                 origin = Origin("subagent", trace.branch)
             if may_join and (behind is None or past > behind[1]):
                 behind = trace, past
@@ -246,7 +246,7 @@ def _is_all_before(sent: Sent, past: int) -> bool:
     return bool(answers) and past > answers[-1]
 
 
-def _is_whole(found: Recognition | None) -> bool:
+def _is_unchanged(found: Recognition | None) -> bool:
     """Whether a history has all of a branch, unchanged."""
     return found is not None and not any(isinstance(event, ClientEdit) for event in found.events)
 

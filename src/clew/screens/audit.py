@@ -123,8 +123,8 @@ def notes(report: AuditReport) -> list[str]:
     found = []
     if unreadable := report.totals.unreadable:
         found.append(
-            f"{count(unreadable, 'compaction')} cannot be judged (?): the summary is sealed, or what it replaced is in "
-            "no file"
+            f"{count(unreadable, 'compaction')} cannot be judged (?): the summary is encrypted, or what it replaced is "
+            "in no file"
         )
     if report.repeated:
         found.append(f"{count(report.repeated, 'compaction')} in copies of sessions, counted once")

@@ -21,9 +21,11 @@ def bills(console: Console, rows: Sequence[CallBill]) -> None:
         pairs = ((bill.tokens, bill.input), (bill.cached, bill.cache_read))
         counts = [_formatted(n, ",d") for pair in pairs for n in pair]
         counts.insert(1, f"{bill.limit:,}")
-        table.add_row(f"{bill.number}{shadow}", *counts, _formatted(bill.foretold, ".4f"), _formatted(bill.cost, ".4f"))
+        table.add_row(
+            f"{bill.number}{shadow}", *counts, _formatted(bill.estimated, ".4f"), _formatted(bill.cost, ".4f")
+        )
     console.print(table)
-    thought, paid = (sum(filter(None, costs)) for costs in zip(*((b.foretold, b.cost) for b in rows), strict=True))
+    thought, paid = (sum(filter(None, costs)) for costs in zip(*((b.estimated, b.cost) for b in rows), strict=True))
     line(console, f"{len(rows):,} calls · {thought:.4f} dollars foretold · {paid:.4f} reported", "bold")
 
 

@@ -10,9 +10,9 @@ from itertools import chain, count, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rich.cells import set_cell_size
 from rich.console import Console, Group
 from rich.live import Live
-from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -24,7 +24,7 @@ from clew.core.unpacking import shipped
 from clew.core.view import View, originals
 from clew.engine.engine import Engine, Request, body
 from clew.facts.sheets import voice_of
-from clew.screens.lines import name, words
+from clew.screens.lines import LOOKED_AT, name, phrase, read, words
 from clew.sessions.window import Window
 from clew.store import Store, open_store
 from clew.store.places import Server
@@ -37,11 +37,12 @@ DEMO_FORMAT = "openai_chat"
 DEMO_WINDOW = 24_000
 ROWS = 12  # of the picture
 SUMMARY_LINES = 8
+UNCHANGED = "word for word"
 HITS, HIT_LINES = 3, 2  # for a question of the user's: passages, and lines of each
 QUESTIONS = (  # about the conversation that ships with clew, in other words than its own
+    "Which view should be the default?",
     "Why are the stats of shadow commits wrong?",
     "What happens to session logs on shadow branches when the user commits?",
-    "What is the default name of an agent where the checkpoint has none?",
 )
 
 
@@ -53,7 +54,7 @@ class DemoTurn:
     turns: int
     view: int  # sent in this call
     limit: int  # of one call
-    said: int  # until now
+    original: int  # until now
     sent: int  # in all calls until now
     everything: int  # what all calls until now would have been with nothing left out
     last: str  # the newest edits, in words
@@ -71,12 +72,12 @@ class RecallProof(NamedTuple):
 
 
 class PictureRow(NamedTuple):
-    """Some requests: what was said, and what the model sees of it in the last call."""
+    """Some requests: the tokens that were said with them, those that the last call sends of it, and in which form."""
 
-    said: str
-    said_tokens: int
-    seen: str
-    seen_tokens: int
+    request: str
+    before: int
+    after: int
+    form: str
 
 
 def sample() -> list[dict[str, Any]]:
@@ -167,21 +168,23 @@ class Replay:
             first, last = n * each + 1, min(len(starts), (n + 1) * each)
             title = f"{first}{f'-{last}' if last > first else ''} {words(said[start].item.text)}"
             here = [(node, tokens) for at, node, tokens in seen if start <= at < stop]
-            stand_ins = [node for node, _ in here if node.id not in places]
+            whole = {node.id for node, _ in here if node.id in places}
             if not here:
-                text = "with the one above"
-            elif len(here) - len(stand_ins) == stop - start:  # and perhaps a passage that clew put beside it
-                text = f"as it was{', and what it asks about' if stand_ins else ''}"
+                form = "in the one above"
+            elif len(whole) == stop - start:  # and perhaps a passage that clew put beside it
+                form = UNCHANGED
             else:
-                text = _beginning(stand_ins[0].item.text) if stand_ins else "some of it as it was"
-            said_tokens = sum(self._tokens[node.id] for node in said[start:stop])
-            rows.append(PictureRow(title, said_tokens, text, sum(tokens for _, tokens in here)))
+                words_too = any(voice_of(node.item) == "user" and node.id in whole for node in said[start:stop])
+                form = "summary + request" if words_too else "summary"
+            before = sum(self._tokens[node.id] for node in said[start:stop])
+            rows.append(PictureRow(title, before, sum(tokens for _, tokens in here), form))
         return rows
 
     def example(self) -> tuple[str, str] | None:
-        """A summary as the model sees it in the last call, and the id it names."""
-        shown = [] if self.view is None else [n for n in self.view.nodes if n.id not in self.originals]
-        text = max((n.item.text for n in shown), key=len, default="")
+        """The first summary of some length as the model sees it in the last call, and the id it names."""
+        shown = [] if self.view is None else [n.item.text for n in self.view.nodes if n.id not in self.originals]
+        long = (text for text in shown if len(text.splitlines()) > SUMMARY_LINES)
+        text = next(long, max(shown, key=len, default=""))
         found = re.search(rf"recall ([0-9a-f]{{{SHORT}}})", text)
         return (text, found[1]) if found else None
 
@@ -219,12 +222,6 @@ class Replay:
         return self.target.meter.node(node).tokens
 
 
-def _beginning(text: str) -> str:
-    """The first line of a stand-in that says something of the conversation: its header says whose it is."""
-    lines = [line.strip(" -*") for line in text.splitlines()]
-    return words(next((line for line in lines if line and not line.startswith(("[", "Request"))), text))
-
-
 # --- on the screen ----------------------------------------------------------------------------------------------------
 
 
@@ -244,7 +241,8 @@ async def run(
         if not replay.calls:
             console.print("There is no answer of an agent in it, so there is nothing to replay.")
             return replay
-        console.print(f"A coding session, call by call, in a window of {window:,} tokens\n", soft_wrap=True)
+        limit = f"(a request: {replay.target.limit.tokens:,})"
+        console.print(f"A coding session, call by call, in a window of {window:,} tokens {limit}\n", soft_wrap=True)
         last = await play(replay.turns(), console, tick)
         if str(where) == ":memory:":
             proof = await replay.prove(store)
@@ -280,7 +278,7 @@ def meter(turn: DemoTurn, width: int) -> Group:
     view = ProgressBar(turn.limit, turn.view, wide, complete_style="cyan")
     table.add_row("call", turns, f"{turn.number} of {turn.turns}")
     table.add_row("sent", view, f"{turn.view:,} of {turn.limit:,} tokens")
-    table.add_row("said", f"{turn.said:,} tokens")
+    table.add_row("said", f"{turn.original:,} tokens")
     table.add_row("saved", f"{turn.saved:.0%} of {turn.everything:,} tokens")
     last = Text(f"edit   {turn.last or 'none yet: everything fits'}", no_wrap=True, overflow="ellipsis")
     last.stylize("bold", 0, 4)
@@ -307,16 +305,16 @@ async def play(turns: AsyncIterator[DemoTurn], console: Console, tick: float) ->
 def milestone(turn: DemoTurn) -> str:
     """How a replay stands, for a log."""
     return (
-        f"call {turn.number:>4} of {turn.turns}: said {turn.said:>7,}, sent {turn.view:>7,} of {turn.limit:,}, "
-        f"saved {turn.saved:.0%} so far"
+        f"call {turn.number:>4} of {turn.turns}: {turn.original:>7,} tokens so far, {turn.view:>7,} sent, "
+        f"{turn.saved:.0%} saved in all"
     )
 
 
 def figures(console: Console, replay: Replay, last: DemoTurn, proof: RecallProof) -> None:
     """What a replay came to."""
     rows = [
-        ("said", f"{last.said:,} tokens in {replay.calls[-1]} messages"),
-        ("the last call", f"{last.view:,} tokens of {last.limit:,} that may be sent"),
+        ("conversation", f"{last.original:,} tokens in {replay.calls[-1]} messages"),
+        ("the last call", f"{last.view:,} tokens of it sent, where {last.limit:,} fit"),
         ("all calls", f"{last.sent:,} tokens instead of {last.everything:,} ({last.saved:.0%} less)"),
         ("originals", f"{proof.recalled} of {proof.hidden} behind summaries come back byte for byte"),
         ("requests", f"{last.turns}, {replay.broken} of them break a rule of the provider"),
@@ -331,35 +329,37 @@ def picture(console: Console, replay: Replay, last: DemoTurn) -> None:
     if not replay.edits:
         console.print("Everything fits: try a smaller --window\n")
         return
-    table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="bold", expand=True)
-    for heading, side in (("What was said", 5), ("tokens", 0), ("What the model sees of it", 5), ("tokens", 0)):
-        justify: Any = "left" if side else "right"
-        table.add_column(heading, justify=justify, ratio=side or None, no_wrap=True, overflow="ellipsis")
-    for said, said_tokens, seen, seen_tokens in replay.picture():
-        style = "" if seen.startswith("as it was") else "cyan"
-        table.add_row(Text(said), f"{said_tokens:,}", Text(seen, style), f"{seen_tokens:,}")
-    table.add_row("", f"{last.said:,}", "", f"{last.view:,}", style="bold")
-    console.print(table)
-    console.print()
     if example := replay.example():
-        console.print(Text("One of these summaries, as the model reads it", "bold"))
-        for row in example[0].splitlines()[:SUMMARY_LINES]:
-            console.print(Text(f"  {words(row, console.width - 3)}", "cyan"))
-        console.print(Text(f"  … {max(0, len(example[0].splitlines()) - SUMMARY_LINES)} more lines\n", "dim"))
+        lines = example[0].splitlines()
+        console.print(Text("One of the summaries, as the model reads it", "bold"))
+        read(console, "\n".join(lines[:SUMMARY_LINES]), 2, "cyan")
+        console.print(Text(f"  … {max(0, len(lines) - SUMMARY_LINES)} more lines\n", "dim"))
+    wide = max(20, console.width - 40)
+    console.print(Text(f"{'The requests, and what followed each':<{wide}} {'before':>7} {'after':>7}  now", "bold"))
+    for request, before, after, form in replay.picture():
+        cells = f"{before:>7,} {after:>7,}"
+        shown = Text.assemble(_padded(request, wide), f" {cells}  ", (form, "" if form == UNCHANGED else "cyan"))
+        console.print(shown, soft_wrap=True)
+    console.print(Text(f"{'tokens':<{wide}} {last.original:>7,} {last.view:>7,}\n", "bold"), soft_wrap=True)
+
+
+def _padded(text: str, width: int) -> str:
+    """The first words of a text, and as many blanks as bring it to a width on the screen."""
+    return set_cell_size(phrase(text, width), width)
 
 
 async def questions(console: Console, replay: Replay, asked: Sequence[str]) -> None:
     """Ask the log, as the model can: what it finds, and whether that is still in view."""
+    console.print(Text("Asked afterwards, and answered from the log without a model", "bold"))
     for question in asked or QUESTIONS:
         console.print(Text(f"? {question}", "bold"), soft_wrap=True)
         found = await replay.search(question, HITS if asked else 1)
         if not found:
             console.print("  nothing in this conversation is about that")
         for one in found:
-            lines = " · ".join(words(said.text.strip()) for said in one.lines[:HIT_LINES])
-            place = "in view" if replay.is_in_view(one.id) else "recalled"
-            said = Text.assemble((f"{place} ", "dim"), f"{words(one.title, 30)}: {words(lines)}")
-            console.print(Padding(said, (0, 0, 0, 2)))
+            lines = " … ".join(words(found.text.strip(" -*")) for found in one.lines[:HIT_LINES])
+            place = "still in view" if replay.is_in_view(one.id) else "recalled"
+            read(console, f"{place}, {phrase(one.title, 60)}: {phrase(lines, 2 * LOOKED_AT)}", 2, "")
         console.print()
 
 

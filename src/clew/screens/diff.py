@@ -8,7 +8,7 @@ from rich.text import Text
 
 from clew.core.items import SHORT
 from clew.facts.coverage import STATES
-from clew.screens.lines import count, dollars, label, line, moment, numbered, read, table, words
+from clew.screens.lines import count, dollars, label, line, moment, numbered, print_line, read, table, words
 from clew.sessions.composition import CompositionPart, Shown, parts
 from clew.sessions.diffs import Diff, Price, StandIn
 from clew.steps.worklog.blocks import CODE
@@ -60,8 +60,7 @@ def _changes(console: Console, found: Diff, full: bool, whole: bool = False) -> 
 def _title(console: Console, session: Session, about: str) -> None:
     title = Text(numbered(session), "bold")
     title.append(f" · {about}", "dim")
-    title.truncate(console.width, overflow="ellipsis")
-    console.print(title, soft_wrap=True)
+    print_line(console, title)
 
 
 def _sums(console: Console, found: Diff) -> None:

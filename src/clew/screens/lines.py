@@ -11,6 +11,7 @@ from clew.store.records import Session
 if TYPE_CHECKING:  # what the page, hooks and a list of conversations need of this is done before rich is loaded
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
 LOOKED_AT = 200  # characters of a node that are looked at for its line
 
@@ -20,24 +21,43 @@ def words(text: str, most: int = LOOKED_AT) -> str:
     return "".join(c if c.isprintable() else "�" for c in clip(text, most))
 
 
+def phrase(text: str, most: int) -> str:
+    """The first words of a text on one line; none of them is cut, if one of them has room."""
+    line = words(text, most)
+    return line if len(line) < most else f"{ends_whole(line[:-1])} …"
+
+
+def ends_whole(text: str) -> str:
+    """A text that was cut, without the beginning of a last word, unless that is more than a third of it."""
+    whole = text.rpartition(" ")[0].rstrip()
+    return whole if len(whole) > len(text) * 2 // 3 else text
+
+
 def line(console: "Console", text: str, style: str = "") -> None:
     """Print one line, cut to the width of the screen."""
     from rich.text import Text
 
-    cut = Text(text, style)
-    cut.truncate(console.width, overflow="ellipsis")
-    console.print(cut, soft_wrap=True)
+    print_line(console, Text(text, style))
 
 
-def read(console: "Console", text: str, indent: int) -> None:
+def print_line(console: "Console", text: "Text") -> None:
+    """Print one line with styles of its own, cut to the width of the screen."""
+    if text.cell_len > console.width:
+        text.truncate(console.width - 2)
+        text = text[: len(ends_whole(text.plain))].append(" …")
+    console.print(text, soft_wrap=True)
+
+
+def read(console: "Console", text: str, indent: int, style: str = "dim") -> None:
     """Print a text to be read, wrapped, with nothing in it that would move a cursor."""
-    from rich.padding import Padding
     from rich.text import Text
 
-    for said in text.splitlines():
-        within = len(said) - len(said.lstrip())
-        told = Text(words(said.strip(), len(said) + 1), "dim")
-        console.print(Padding(told, (0, 0, 0, indent + within)))
+    for line in text.splitlines():
+        margin = " " * (indent + len(line) - len(line.lstrip()))
+        shown = Text(words(line.strip(), len(line) + 1), style)
+        for row in shown.wrap(console, max(1, console.width - len(margin))):
+            row.rstrip()
+            console.print(Text(margin) + row, soft_wrap=True)
 
 
 def name(edit: Edit) -> str:

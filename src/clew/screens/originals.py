@@ -50,5 +50,6 @@ def hits(console: Console, found: Sequence[Hit], sources: Mapping[str, str]) -> 
     """What was found: a line for each text with the conversation it is of, and the lines of it that say so."""
     for branch, hit in found:
         line(console, f"{hit.id[:SHORT]}  {sources[branch]}  {words(hit.title, 80)}", "bold")
-        for number, text in hit.lines:
+        first = dict(reversed(hit.lines))  # a long line may have the words several times
+        for number, text in reversed(first.items()):
             line(console, f"  {number:>6}  {words(text)}")

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from clew.core.items import ASKING, SHORT, Edit, Node
 from clew.core.view import originals
-from clew.screens.lines import count, label, line, maker, name, numbered, read, table, words
+from clew.screens.lines import count, label, line, maker, name, numbered, print_line, read, table, words
 from clew.sessions.composition import CompositionPart, recall_id
 from clew.sessions.window import Window
 from clew.steps.worklog.blocks import author
@@ -52,7 +52,7 @@ class ShownWindow:
     nodes: Mapping[str, Node]
 
     @property
-    def whole(self) -> int:
+    def original_tokens(self) -> int:
         """Tokens of all that was said, as the provider counts."""
         view, meter = self.window.view, self.window.target.meter
         frame = meter.frame(view.frame)
@@ -61,7 +61,7 @@ class ShownWindow:
 
     @property
     def saved(self) -> float:
-        return max(0.0, 1 - self.window.sent / self.whole) if self.whole else 0.0
+        return max(0.0, 1 - self.window.sent / self.original_tokens) if self.original_tokens else 0.0
 
     def as_json(self) -> dict[str, Any]:
         """All of it, for a program."""
@@ -75,7 +75,7 @@ class ShownWindow:
         return (
             {"session": numbered(self.session), "id": self.session.id, "model": found.view.frame.model}
             | {key: getattr(found, key) for key in ("call", "sent", "limit", "reserve")}
-            | {"whole": self.whole, "saved": self.saved}
+            | {"whole": self.original_tokens, "saved": self.saved}
             | {"parts": [part._asdict() for part in found.parts], "nodes": nodes}
         )
 
@@ -93,9 +93,9 @@ def window(console: Console, shown: ShownWindow, ids: bool) -> None:
     colours = bool(console.color_system) and not console.no_color
     _table(console, found.parts, colours)
     console.print(bar(found, console.width, colours), soft_wrap=True)
-    saved = f" · {shown.saved:.0%} saved" if found.sent < shown.whole else ""
+    saved = f" · {shown.saved:.0%} saved" if found.sent < shown.original_tokens else ""
     verb = "sent" if found.call is not None else "would be sent"
-    line(console, f"{found.sent:,} {verb} of {found.limit:,} · {shown.whole:,} said{saved}", "bold")
+    line(console, f"{found.sent:,} {verb} of {found.limit:,} · {shown.original_tokens:,} said{saved}", "bold")
     console.print()
     _listing(console, shown, ids)
 
@@ -106,8 +106,7 @@ def _heading(console: Console, shown: ShownWindow) -> None:
     undone = ", undone since" if session.undone else ""
     told = Text(numbered(session), "bold")
     told.append(f" · {session.cause}{undone} · {words(found.view.frame.model or '-', 40)} · {sent}", "dim")
-    told.truncate(console.width, overflow="ellipsis")
-    console.print(told, soft_wrap=True)
+    print_line(console, told)
 
 
 def _table(console: Console, parts: Sequence[CompositionPart], colours: bool) -> None:

@@ -18,7 +18,7 @@ class CallBill(NamedTuple):
     input: int | None
     cached: int
     cache_read: int | None
-    foretold: float | None  # of the prompt
+    estimated: float | None  # of the prompt
     cost: float | None  # of prompt and answer
     shadow: Mapping[str, Any] | None
     limit: int  # tokens that were allowed

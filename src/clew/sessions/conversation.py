@@ -214,7 +214,7 @@ class Conversation:
             tokens = (last.call if last else (await self._store.calls(self.scope, self.branch))[number - 1]).predicted
         return Window(view, number, tokens, await self.engine.target(view))
 
-    async def said(self, view: View) -> dict[str, Node]:
+    async def originals_by_id(self, view: View) -> dict[str, Node]:
         """All that had been said when a view was made, by id and in order, in view or not."""
         return {node.id: node for node in await self.engine.history(self.scope, view.branch, view.seq)}
 

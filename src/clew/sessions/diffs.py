@@ -32,7 +32,7 @@ class StandIn(NamedTuple):
 
 
 class Price(NamedTuple):
-    """Dollars of one prompt: read anew, and read from the provider's cache."""
+    """Dollars of one prompt: read without, and read from the provider's cache."""
 
     fresh: float
     cached: float

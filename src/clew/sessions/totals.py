@@ -27,7 +27,7 @@ SUMMARY = 3_000  # tokens that a client's own compaction leaves: as many as the 
 
 @dataclass(slots=True)
 class Totals:
-    """Sums over some sessions; tokens as foretold where nothing else is said."""
+    """Sums over some sessions; estimated tokens where none were reported."""
 
     conversations: int = 0
     sessions: int = 0
@@ -64,7 +64,11 @@ class Totals:
             return ()
         unfit = f"{self.too_large:,} of the calls would not fit" if self.too_large else ""
         lines = [
-            ("with clew", self.cost_sent + self.cost_chapters, "prompts by estimate, what was sent before cached"),
+            (
+                "with clew",
+                self.cost_sent + self.cost_chapters,
+                "estimated: what was sent before is read from the cache",
+            ),
             ("without", self.cost_everything, unfit),
         ]
         if self.cost_client != self.cost_everything:
@@ -121,7 +125,7 @@ async def _add(found: Totals, engine: Engine, scope: Scope, branch: str, own: Co
             if call.branch == branch:
                 found.everything += whole
                 found.too_large += whole > call.limit
-                found.cost_sent += CallBill.of(number, call, prices).foretold or 0.0
+                found.cost_sent += CallBill.of(number, call, prices).estimated or 0.0
                 found.cost_everything += _priced(prices, whole, before)
                 found.cost_client += helped + _priced(prices, whole - gone, shown)
             before, shown = whole, whole - gone

@@ -6,7 +6,7 @@ The dictionary knows how what agents say looks, and nothing that anybody said: i
 
 import sys
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from threading import local
 
 from clew.core.unpacking import Unpacker, zstd
@@ -59,4 +59,4 @@ def _room() -> Unpacker:
 
 @cache
 def _dictionary() -> zstd.ZstdDict:
-    return zstd.ZstdDict(files("clew.store").joinpath("dictionary-1.zstd").read_bytes())
+    return zstd.ZstdDict(Path(__file__).with_name("dictionary-1.zstd").read_bytes())

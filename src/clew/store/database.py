@@ -8,6 +8,9 @@ from typing import Any, Protocol
 from clew.core.items import Scope
 from clew.text.words import is_lone_sign
 
+REPAIR = "`clew doctor --repair`"
+INDEX_DAMAGE = "damage in the search index"
+
 BEGINNING = 4  # letters that are enough to look for what begins with them
 
 

@@ -1,7 +1,7 @@
 """Our statements by name: those of `queries.sql`, which every database understands, and those of one dialect."""
 
 import re
-from importlib.resources import files
+from pathlib import Path
 
 
 def statements(dialect: str) -> dict[str, str]:
@@ -10,7 +10,7 @@ def statements(dialect: str) -> dict[str, str]:
 
 
 def _read(path: str) -> dict[str, str]:
-    return parse(files("clew.store").joinpath(path).read_text(encoding="utf-8"))
+    return parse((Path(__file__).parent / path).read_text(encoding="utf-8"))
 
 
 def parse(text: str) -> dict[str, str]:

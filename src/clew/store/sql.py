@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from functools import partial
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from clew.core.caches import forget
 from clew.core.items import Digests, Node, Scope
@@ -18,10 +18,12 @@ from clew.store.loading import DAMAGE
 from clew.store.records import Batch
 from clew.store.sessions import sessions as all_sessions
 from clew.store.sessions import state as state_of
-from clew.store.upkeep import Progress, Survey, check, repair, survey
-from clew.store.upkeep.purge import Purge, audits, purge_branches
 from clew.store.waiting import PATIENCE, Wait
 from clew.store.writing import label, learn, write
+
+if TYPE_CHECKING:
+    from clew.store.upkeep import Progress, Survey
+    from clew.store.upkeep.purge import Audit, Purge
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -77,7 +79,6 @@ class SQLStore(ABC):
     idle = _question(reading.idle)
     sessions = _question(all_sessions)
     state = _question(state_of)
-    purges = _question(audits)
 
     async def nodes(self, scope: Scope, ids: Sequence[str]) -> dict[str, Node]:
         """Nodes with their bodies, by id."""
@@ -106,13 +107,15 @@ class SQLStore(ABC):
         reason: str,
         dry_run: bool = False,
         before: float | None = None,
-        progress: Progress | None = None,
-    ) -> Purge:
+        progress: "Progress | None" = None,
+    ) -> "Purge":
         """Take branches out of the log and the file for good; what others refer to stays. Leaves tombstones.
 
         With `before`, only those on which nothing happened since. Many go some at a time, each time in one transaction:
         whoever writes meanwhile waits for no more. A dry run of many says what at least would go.
         """
+        from clew.store.upkeep.purge import Purge, purge_branches  # whoever talks need not wait for it to load
+
         took = Purge()
         for at in range(0, len(branches), self.purged_at_once):
             some = tuple(branches[at : at + self.purged_at_once])
@@ -122,32 +125,44 @@ class SQLStore(ABC):
                 progress(min(at + self.purged_at_once, len(branches)), len(branches))
         return took if dry_run else await self._erase(took)
 
-    async def purge_item(self, scope: Scope, id: str, reason: str, dry_run: bool = False) -> Purge:
+    async def purge_item(self, scope: Scope, id: str, reason: str, dry_run: bool = False) -> "Purge":
         """Take the words behind an id out of the log and the file, wherever in the scope they were said."""
         from clew.store.upkeep.blank import purge_item  # knows clients' words, which take long to load
 
         took = await self._delete(lambda db: purge_item(db, self._digests(scope), scope, id, reason, dry_run))
         return took if dry_run else await self._erase(took)
 
-    async def survey(self) -> Survey:
+    async def purges(self) -> "list[Audit]":
+        """Every purge that was made, the newest first."""
+        from clew.store.upkeep.purge import audits
+
+        return await self._read(audits)
+
+    async def survey(self) -> "Survey":
         """What is stored, and what it takes on disk."""
+        from clew.store.upkeep import survey
+
         return await self._read(lambda db: survey(db, self.place))
 
-    async def check(self, deep: bool = False, progress: Progress | None = None) -> list[Problem]:
+    async def check(self, deep: bool = False, progress: "Progress | None" = None) -> list[Problem]:
         """What is wrong with the file; `deep` reads every body again, not only some."""
+        from clew.store.upkeep import check
+
         return await self._write(lambda db: check(db, self.secret, deep, progress))
 
-    async def repair(self, progress: Progress | None = None) -> bool:
+    async def repair(self, progress: "Progress | None" = None) -> bool:
         """Mend what cannot lose anything: the search index, bodies nobody refers to, bytes of what was deleted."""
+        from clew.store.upkeep import repair
+
         await self._write(lambda db: self._soundly(lambda db: repair(db, progress), db))
         return await self.wipe()
 
-    async def _delete(self, act: Callable[[Database], Purge]) -> Purge:
+    async def _delete(self, act: "Callable[[Database], Purge]") -> "Purge":
         took = await self._write(lambda db: self._soundly(act, db))
         forget()
         return took
 
-    async def _erase(self, took: Purge) -> Purge:
+    async def _erase(self, took: "Purge") -> "Purge":
         """Let the bytes of what a purge deleted be overwritten, where that can be done at once."""
         took.wiped = await self.wipe()
         return took
@@ -159,7 +174,7 @@ class SQLStore(ABC):
 
     @abstractmethod
     async def backup(
-        self, target: str | os.PathLike[str], force: bool = False, progress: Progress | None = None
+        self, target: str | os.PathLike[str], force: bool = False, progress: "Progress | None" = None
     ) -> int:
         """Copy the store to a private file while others write; how many bytes it has."""
 

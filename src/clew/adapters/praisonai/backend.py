@@ -142,7 +142,7 @@ class ClewBackend(OpenAIClient):  # type: ignore[misc]
         """One request, and the next try should the provider find it too long."""
         said = unquoted(plain(messages))
         conversation = _RUNNING.get() or self.conversation
-        conversation.told = [_kept(m) for m in said if m.get("role") not in SYSTEM_ROLES]
+        conversation.history = [_kept(m) for m in said if m.get("role") not in SYSTEM_ROLES]
         asked: ChatMessage = {"model": self.model, "messages": said, **({"tools": tools} if tools else {})}
         conversation.asked = asked
         try:

@@ -24,7 +24,7 @@ class Conversation:
     def __init__(self, thread: Thread, sessions: Any = None) -> None:
         self.thread = thread
         self.sessions = sessions
-        self.told: list[ChatMessage] | None = None  # what it was, calls and results included; None: nobody knows yet
+        self.history: list[ChatMessage] | None = None  # what it was, calls and results included; None: nobody knows yet
         self.asked: ChatMessage = {}  # the last request, whole
         self._edits = 0  # of the view that was last sent
         self._began = ""  # the session that was last put into the host's store
@@ -54,10 +54,10 @@ class Conversation:
 
     async def full_history(self, history: Sequence[ChatMessage]) -> list[ChatMessage]:
         """A history with all that PraisonAI drops from it, in this run and in earlier ones."""
-        if self.told is None:
+        if self.history is None:
             engine, scope, session = self.thread.controller.engine, self.thread.scope, self.thread.session
-            self.told = await best(cross(messages_in(engine, scope, session)), [])
-        return woven(history, self.told)
+            self.history = await best(cross(messages_in(engine, scope, session)), [])
+        return woven(history, self.history)
 
     async def _open_child(self, view: View) -> None:
         self._edits = len(view.edits)

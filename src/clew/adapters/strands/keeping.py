@@ -54,7 +54,7 @@ class Keeping(ConversationManager):
         self._is_on = self._when is not None
         self.host = Host(engine, session=session, scope=scope, offer=False)
         self._threads: WeakKeyDictionary[LocalAgent, Thread] = WeakKeyDictionary()
-        self._has_told = False  # that its threshold cannot hold
+        self._has_warned = False  # that its threshold cannot hold
         self._head: Messages = []  # what stands now for the messages that were removed
 
     def _step(self) -> Step:
@@ -124,8 +124,8 @@ class Keeping(ConversationManager):
 
     async def _tell_once(self, thread: Thread, view: View) -> None:
         """Say where the threshold that was asked for cannot hold."""
-        if self._when and not self._has_told:
-            self._has_told = True
+        if self._when and not self._has_warned:
+            self._has_warned = True
             if moved := self._when.moved(
                 await cross(thread.controller.engine.limits.target(self.host.scope, view.frame))
             ):

@@ -51,14 +51,12 @@ def wrap(
     how: str = "",
     tools: bool | None = None,
 ) -> AnyClient:
-    """A client like this one, whose requests fit the window; nothing is lost.
+    """Return a client of the same type whose requests always fit the window; nothing is lost.
 
-    Of `openai`, `anthropic` or `google-genai`.
-
-    `engine` is one, or where its store is; `window` is that of its models, if not what is known of each. Without a
-    `session` a conversation is known by its past. The model may recall what is out of view, and the caller does not see
-    it do so: in requests that have tools and leave the answer to the model; with `tools=True`, or the method `llm`, in
-    all; with `tools=False` in none.
+    `client` is one of `openai`, `anthropic` or `google-genai`; `engine` an `Engine`, or the path of a store; `window`
+    the models' window, if not the known one. `session` names the conversation; without it, clew recognises one by its
+    history. `tools=True` offers the model `recall` in every request, `False` in none; by default in requests that have
+    tools. clew answers those calls, and the caller does not see them.
 
     >>> from openai import OpenAI
     >>> client = clew.wrap(OpenAI(api_key="yours"), "agent.db", window=8_000)

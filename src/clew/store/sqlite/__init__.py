@@ -8,23 +8,24 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from clew.core.items import Scope
 from clew.errors import ClewError, StoreError
 from clew.store import reading
 from clew.store.alone import FileTurns
-from clew.store.database import Database, Problem
+from clew.store.database import REPAIR, Database, Problem
 from clew.store.loading import DAMAGE
 from clew.store.sql import SQLStore
 from clew.store.sqlite.database import GLANCE, SQLiteDatabase
 from clew.store.sqlite.grouping import Group
 from clew.store.sqlite.opening import connect, connect_readonly, hold, is_readonly, refuse_older, release
 from clew.store.sqlite.watching import Watch, is_busy
-from clew.store.upkeep import REPAIR, Progress
-from clew.store.upkeep.backup import asides, backup, copied_to, leftovers, sweep
-from clew.store.upkeep.purge import Purge
 from clew.store.waiting import PATIENCE, Wait
+
+if TYPE_CHECKING:
+    from clew.store.upkeep import Progress
+    from clew.store.upkeep.purge import Purge
 
 T = TypeVar("T")
 
@@ -97,31 +98,35 @@ class SQLite(SQLStore):
         return watch
 
     async def backup(
-        self, target: str | os.PathLike[str], force: bool = False, progress: Progress | None = None
+        self, target: str | os.PathLike[str], force: bool = False, progress: "Progress | None" = None
     ) -> int:
         """Copy the store to a private file while others write; how many bytes it has."""
+        from clew.store.upkeep.backup import backup  # whoever talks need not wait for it to load
+
         if self._memory or self.readonly:
             return await self._run(self._reader, lambda: backup(self._in.connection, Path(target), force, progress))
         # On a connection of its own: turns go on meanwhile.
         with closing(await asyncio.to_thread(connect, self._file)) as db, self._telling():
             return await asyncio.to_thread(backup, db, Path(target), force, progress)
 
-    async def check(self, deep: bool = False, progress: Progress | None = None) -> list[Problem]:
+    async def check(self, deep: bool = False, progress: "Progress | None" = None) -> list[Problem]:
         """What is wrong with the file, or beside it; `deep` reads every body again, not only some."""
         found = await super().check(deep, progress)
         if left := self._leftovers():
+            from clew.store.upkeep.backup import copied_to
+
             names = ", ".join(str(copied_to(path)) if path.is_symlink() else path.name for path in left)
             found.append(
                 Problem(f"partial copies left by an interrupted backup or restore: {names}", len(left), REPAIR)
             )
         return found
 
-    async def repair(self, progress: Progress | None = None) -> bool:
+    async def repair(self, progress: "Progress | None" = None) -> bool:
         """Mend what cannot lose anything; delete copies that a killed backup or restore left."""
         self._sweep()
         return await super().repair(progress)
 
-    async def _erase(self, took: Purge) -> Purge:
+    async def _erase(self, took: "Purge") -> "Purge":
         await super()._erase(took)
         self._sweep()
         return took
@@ -129,15 +134,21 @@ class SQLite(SQLStore):
     @property
     def lingering(self) -> str:
         """Stores that were moved aside."""
+        from clew.store.upkeep.backup import asides
+
         found = [] if self._memory else asides(Path(self._file))
         names = ", ".join(path.name for path in found)
         return f"what a restore moved aside may hold them: {names}; delete it if you do not need it" * bool(found)
 
     def _leftovers(self) -> list[Path]:
+        from clew.store.upkeep.backup import leftovers
+
         return [] if self._memory else leftovers(Path(self._file).parent)
 
     def _sweep(self) -> None:
         if not self._memory:
+            from clew.store.upkeep.backup import sweep
+
             sweep(Path(self._file).parent)
 
     async def wipe(self) -> bool:

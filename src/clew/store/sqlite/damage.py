@@ -4,10 +4,9 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from clew.store.database import Problem
+from clew.store.database import INDEX_DAMAGE, REPAIR, Problem
 from clew.store.sqlite.opening import APPLICATION, BESIDE, MAGIC, connect_readonly
 from clew.store.sqlite.watching import MARK, is_busy
-from clew.store.upkeep import INDEX_DAMAGE, REPAIR
 
 LINES = 100  # of what SQLite finds damaged
 SEARCH_INDEX = "body_text"  # begins the names of the tables that full-text search keeps

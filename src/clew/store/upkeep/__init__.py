@@ -9,7 +9,7 @@ from typing import Any
 from clew.core import rawjson
 from clew.core.items import Digests, Node, Scope
 from clew.errors import ClewError
-from clew.store.database import Database, Problem
+from clew.store.database import INDEX_DAMAGE, REPAIR, Database, Problem
 from clew.store.loading import DAMAGE, FOREVER, is_right, keep_all
 from clew.store.packing import is_intact, unpack_item
 from clew.store.records import ABSENT
@@ -112,9 +112,6 @@ def _shared(db: Database, media: bool) -> Shared:
 
 
 # --- checks -----------------------------------------------------------------------------------------------------------
-
-REPAIR = "`clew doctor --repair`"
-INDEX_DAMAGE = "damage in the search index"
 
 CHECKS = {  # what each counts, and the remedy, if it is not a backup
     "check_lost": (

@@ -52,6 +52,6 @@ def _parameters(frame: Frame, to: str) -> Block:
 def _named_parameters(frame: Frame) -> dict[str, Any]:
     """The parameters that a frame names, under names of our own."""
     format = named(frame.format)
-    held = format.told(frame.body)
+    held = format.parameter_holder(frame.body)
     keys = {name: key for name, key in format.parameters._asdict().items() if name != "holder"}
     return {name: held[key] for name, key in keys.items() if held.get(key) is not None}

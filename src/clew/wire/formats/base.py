@@ -125,7 +125,7 @@ class Format:
         """The messages that say it, where it is one of them."""
         return []
 
-    def told(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+    def parameter_holder(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """The object that has the parameters of a body."""
         holder = self.parameters.holder
         held = body.get(holder) if holder else body
@@ -250,7 +250,7 @@ class Format:
         kind = _OPENAI_KINDS.get(status, "server_error" if status >= 500 else "invalid_request_error")
         return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
-    def said(self, text: str, model: str, read: int, written: int) -> Block:
+    def answer_block(self, text: str, model: str, read: int, written: int) -> Block:
         """An answer that says a text and that no model gave; `read` and `written` are the tokens it reports."""
         raise BadRequest(f"answers in the format {self.NAME} are not given here")
 

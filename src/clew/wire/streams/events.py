@@ -19,6 +19,7 @@ class Events:
 
     def __init__(self) -> None:
         self.bytes = 0
+        self._idle: list[bytes] = []  # what ended without being one: it goes with the next
         self._rest: list[bytes] = []  # of an event that has not ended
         self._tail = b""  # its last bytes: a blank line may come in two chunks
         self._is_json = False
@@ -39,10 +40,11 @@ class Events:
             chunk, self._rest = b"".join(self._rest), []
         events, start = [], 0
         for blank in _BLANK.finditer(chunk):
-            event = chunk[start : blank.end()]
-            if event.startswith(b"data:") or b"\ndata:" in event:
-                events.append(event)
-                start = blank.end()
+            part, start = chunk[start : blank.end()], blank.end()
+            self._idle.append(part)
+            if part.startswith(b"data:") or b"\ndata:" in part:
+                events.append(b"".join(self._idle))
+                self._idle.clear()
         if start < len(chunk):
             self._rest, self._tail = [chunk[start:]], chunk[-2:]
         self._found = self._found or bool(events)
@@ -54,7 +56,7 @@ class Events:
             whole, self._rest = b"".join(self._rest), []
             return [whole] if whole else []
         events = self.add(b"\n\n")
-        left, self._rest = b"".join(self._rest), []
+        left, self._idle, self._rest = b"".join(self._idle + self._rest), [], []
         # Gemini says so, outside of any event, that it failed.
         if left.lstrip().startswith(b"{"):
             return [*events, left]

@@ -43,7 +43,7 @@ class Anthropic(Format):
     number = 1
     provider = Provider("anthropic", "https://api.anthropic.com", ("ANTHROPIC_API_KEY",), "x-api-key")
     answer, joined = staticmethod(MessagesAnswer), staticmethod(MessagesStream)
-    said, events = staticmethod(writing.said), staticmethod(writing.events)
+    answer_block, events = staticmethod(writing.answer_block), staticmethod(writing.events)
     question = staticmethod(asking.question)
     split, join = staticmethod(codec.split), staticmethod(codec.join)
     read, write = staticmethod(codec.read), staticmethod(codec.write)

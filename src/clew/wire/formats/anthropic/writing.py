@@ -6,7 +6,7 @@ from uuid import uuid4
 from clew.wire.formats.plain import Block
 
 
-def said(text: str, model: str, read: int, written: int) -> Block:
+def answer_block(text: str, model: str, read: int, written: int) -> Block:
     """The answer that says a text; `read` and `written` are the tokens it reports."""
     message = {"id": f"msg_{uuid4().hex}", "type": "message", "role": "assistant", "model": model}
     cached = {"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}

@@ -57,7 +57,7 @@ class Gemini(Format):
         NAME, "https://generativelanguage.googleapis.com", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "x-goog-api-key"
     )
     answer, joined = staticmethod(GeminiAnswer), staticmethod(GeminiStream)
-    said, events = staticmethod(writing.said), staticmethod(writing.events)
+    answer_block, events = staticmethod(writing.answer_block), staticmethod(writing.events)
     split, join = staticmethod(codec.split), staticmethod(codec.join)
     read, write = staticmethod(codec.read), staticmethod(codec.write)
     read_choice, write_tools = staticmethod(tools.read_choice), staticmethod(tools.write_tools)
@@ -70,7 +70,7 @@ class Gemini(Format):
     def system(self, text: str) -> Block:
         return {"systemInstruction": {"parts": [{"text": text}]}}
 
-    def told(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+    def parameter_holder(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         body = tools.camel_keys(body)
         return {**object_at(body, "config"), **object_at(body, self.parameters.holder)}
 

@@ -6,7 +6,7 @@ from uuid import uuid4
 from clew.wire.formats.plain import Block
 
 
-def said(text: str, model: str, read: int, written: int) -> Block:
+def answer_block(text: str, model: str, read: int, written: int) -> Block:
     """The answer that says a text; `read` and `written` are the tokens it reports."""
     content = {"role": "model", "parts": [{"text": text}]}
     usage = {"promptTokenCount": read, "candidatesTokenCount": written, "totalTokenCount": read + written}

@@ -27,7 +27,7 @@ class OpenAIChat(Format):
     number = 0
     provider = OPENAI
     answer, joined = staticmethod(ChatAnswer), staticmethod(ChatStream)
-    said, events = staticmethod(writing.said), staticmethod(writing.events)
+    answer_block, events = staticmethod(writing.answer_block), staticmethod(writing.events)
     split, join = staticmethod(codec.split), staticmethod(codec.join)
     read, write = staticmethod(codec.read), staticmethod(codec.write)
     read_choice, write_tools = staticmethod(tools.read_choice), staticmethod(tools.write_tools)
@@ -51,7 +51,7 @@ class OpenAIChat(Format):
     def lead(self, text: str) -> list[Block]:
         return [{"role": "system", "content": text}] if text.strip() else []
 
-    def told(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+    def parameter_holder(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"max_completion_tokens": body.get("max_tokens"), **body}
 
     def declared(self, frame: Frame) -> list[Any]:

@@ -7,7 +7,7 @@ from uuid import uuid4
 from clew.wire.formats.plain import Block
 
 
-def said(text: str, model: str, read: int, written: int) -> Block:
+def answer_block(text: str, model: str, read: int, written: int) -> Block:
     """The answer that says a text; `read` and `written` are the tokens it reports."""
     about = {"id": f"chatcmpl-{uuid4().hex}", "created": int(time.time()), "model": model, "object": "chat.completion"}
     message = {"role": "assistant", "content": text}

@@ -39,7 +39,7 @@ class OpenAIResponses(Format):
     number = 2
     provider = OPENAI
     answer, joined = staticmethod(ResponsesAnswer), staticmethod(ResponsesStream)
-    said, events = staticmethod(writing.said), staticmethod(writing.events)
+    answer_block, events = staticmethod(writing.answer_block), staticmethod(writing.events)
     split, join = staticmethod(codec.split), staticmethod(codec.join)
     read, write = staticmethod(codec.read), staticmethod(codec.write)
     read_choice, write_tools = staticmethod(read_choice), staticmethod(write_tools)

@@ -7,7 +7,7 @@ from uuid import uuid4
 from clew.wire.formats.plain import Block
 
 
-def said(text: str, model: str, read: int, written: int) -> Block:
+def answer_block(text: str, model: str, read: int, written: int) -> Block:
     """The response that says a text; `read` and `written` are the tokens it reports."""
     part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
     about = {"id": f"msg_{uuid4().hex}", "type": "message", "role": "assistant", "status": "completed"}
