@@ -49,7 +49,7 @@ test-python:  ## The tests on another Python, beside: make test-python PYTHON=py
 $(FRAMEWORKS): %: frameworks/%/.venv/ready
 	frameworks/$@/.venv/bin/python -m pytest -c frameworks/pytest.ini --rootdir . frameworks/$@ frameworks/test_own.py frameworks/test_names.py frameworks/test_recalled.py frameworks/test_docs.py frameworks/test_recipes.py
 
-CLIENTS := resuming compacting marketplaces claude_code codex opencode pi copilot installed plugged plugins gemini_cli qwen_code aider sdks litellm_sdk answered_thrice in_other_words thresholds
+CLIENTS := resuming compacting every_compaction marketplaces claude_code codex opencode pi copilot installed plugged plugins gemini_cli qwen_code aider sdks litellm_sdk answered_thrice in_other_words thresholds
 
 test-clients: $(VENV)/ready tests/clients/node_modules/ready tests/clients/.venv-aider/ready tests/clients/.venv-litellm/ready  ## The real programs resume sessions that clew wrote, and work through the gateway. Minutes; wants npm and 2.5 GB. NEWEST=1 takes their newest releases, and says what broke.
 	$(if $(NEWEST),$(ENV)/python scripts/newest_clients.py $(CLIENTS),$(ENV)/python -m pytest -n auto $(CLIENTS:%=tests/clients/%.py))

@@ -25,6 +25,7 @@ from clew.errors import BadRequest, NotFound
 from clew.hooks.crush import answer_before_tool
 from clew.installing.clients import opencode as opencode_client
 from clew.installing.clients import pi as pi_client
+from clew.mcp.reach import Reach
 from clew.plugins.conversations import PluginConversations, conversations
 from clew.plugins.crush import CrushServer, continued
 from clew.plugins.lines import converse
@@ -251,8 +252,35 @@ async def test_after_a_turn_that_pi_splits_every_id_that_is_named_brings_its_ori
 async def test_where_its_user_wants_that_a_client_has_its_own_model_write(client: str, log: SQLite) -> None:
     talk = PluginConversations(client, Engine(log, Budget(window=100_000), Settings()), {}, is_own=True)
     told = await talk.answer(asking("summary", messages=HISTORIES[client](4), window=100_000))
-    assert told == {"text": None}
+    assert told == {"own": True}
     assert await log.session("default", f"{client}-ses_1")  # and all of it is in the log
+    words = "The user has many files counted, and every count was right."
+    whole = (await talk.answer(asking("summary", messages=HISTORIES[client](4), words=words)))["text"]
+    assert whole.startswith(words)
+    assert "[clew log " in whole
+    await log.close()
+
+
+@pytest.mark.parametrize("client", HISTORIES)
+async def test_what_its_host_says_of_its_folder_is_where_a_server_of_tools_finds_it(client: str, log: SQLite) -> None:
+    said = {**asking("view", messages=HISTORIES[client](4)), "folder": "/srv/app"}
+    await talking(client, log).answer(said)
+    for folder, found in (("/srv/app", True), ("/srv/other", False)):
+        reach = Reach(Engine(log), "default", lambda own, folder=folder: own == folder)
+        assert bool(await reach.search("echo c1")) == found
+    await log.close()
+
+
+async def test_after_a_summary_of_its_own_model_all_that_was_said_before_is_found(log: SQLite) -> None:
+    talk = PluginConversations("pi", Engine(log, Budget(window=WINDOW), Settings()), {}, is_own=True)
+    said, words = pi_history(8), "The user has many files counted, and every count was right."
+    await talk.answer(asking("view", messages=said))
+    told = (await talk.answer(asking("summary", messages=said, words=words)))["text"]
+    again = {"role": "user", "content": [{"type": "text", "text": "and what was the first?"}]}
+    kept = [{"role": "user", "content": [{"type": "text", "text": PI_SUMMARY.format(told)}]}, again]
+    await talk.answer(asking("view", messages=kept))
+    found = (await talk.answer(asking("tool", name="search_history", given={"query": "fact-1"})))["text"]
+    assert "fact-1" in found
     await log.close()
 
 

@@ -17,7 +17,7 @@ from codex import codex
 from driving import Model, Stage, stage
 from gemini_cli import gemini
 from opencode import opencode
-from pi import pi
+from pi import pi, pi_compacts
 from qwen_code import qwen
 
 ROUNDS, ASKED, STEPS = 3, 2, 5
@@ -47,8 +47,7 @@ def by_pi(way: str, on: Stage, again: bool, text: str) -> None:
     if text != "/compact":
         pi(on, way, "-p", *(["-c"] if again else []), text)
     else:
-        said = pi(on, way, "--mode", "rpc", "-c", stdin='{"type":"compact"}\n', until='"type":"response"')
-        assert '"success":true' in said, said
+        pi_compacts(on, way)
 
 
 def by_gemini(on: Stage, again: bool, text: str) -> None:

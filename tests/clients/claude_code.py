@@ -25,7 +25,7 @@ def claude(on: Stage, *arguments: str, well: bool = True, stdin: str = "", **env
         "DISABLE_AUTOUPDATER": "1",
         **env,
     }
-    model = ("--model", MODEL, "--allowedTools", "Bash,Read,Task")
+    model = ("--model", MODEL, "--allowedTools", "Bash,Read,Task,mcp__clew__recall,mcp__clew__search")
     return on.run("claude", *model, "-p", *arguments, env=given, well=well, stdin=stdin)
 
 

@@ -1,10 +1,13 @@
 """Codex through the gateway: with a provider of the user's own, and with OpenAI's built in."""
 
 import json
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from driving import KEY, Model, Stage, stage
+from driving import KEY, PROGRAMS, Model, Stage, stage
 
 from clew.testing import Answer
 
@@ -14,6 +17,13 @@ WAYS = ["own", "built-in"]
 
 def codex(on: Stage, way: str, *arguments: str, well: bool = True, **settings: int) -> str:
     """What it says to one prompt."""
+    env = _settled(on, way, **settings)
+    free = ("exec", "--skip-git-repo-check", "--sandbox", "danger-full-access")
+    return on.run("codex", *free, *arguments, env=env, well=well)
+
+
+def _settled(on: Stage, way: str, **settings: int) -> dict[str, str]:
+    """Its settings in a file, and what it is told in the environment."""
     home = on.home / ".codex"
     home.mkdir(exist_ok=True)
     lines = ['model = "gpt-5.2-codex"', "check_for_update_on_startup = false", "tool_output_token_limit = 20000"]
@@ -24,9 +34,42 @@ def codex(on: Stage, way: str, *arguments: str, well: bool = True, **settings: i
     else:
         lines += [f'openai_base_url = "{on.url}/v1"']
     (home / "config.toml").write_text("\n".join([*lines, "[analytics]", "enabled = false", ""]))
-    env = {"CODEX_HOME": str(home), "CLEW_KEY": KEY, "CODEX_API_KEY": KEY}
-    free = ("exec", "--skip-git-repo-check", "--sandbox", "danger-full-access")
-    return on.run("codex", *free, *arguments, env=env, well=well)
+    return {"CODEX_HOME": str(home), "CLEW_KEY": KEY, "CODEX_API_KEY": KEY}
+
+
+def codex_compacts(on: Stage, way: str = "own") -> None:
+    """Tell it to compact its newest session, as editors that show it do."""
+    env = {**on.env, **_settled(on, way)}
+    newest = max((on.home / ".codex/sessions").rglob("*.jsonl"), key=lambda file: file.stat().st_mtime)
+    thread = newest.stem[-36:]
+    with subprocess.Popen(
+        [PROGRAMS / "codex", "app-server"],
+        cwd=on.work,
+        env=env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as server:
+        assert server.stdin
+        assert server.stdout
+
+        def ask(number: int, method: str, params: dict[str, object], until: Callable[[dict[str, Any]], bool]) -> None:
+            assert server.stdin
+            assert server.stdout
+            server.stdin.write(json.dumps({"id": number, "method": method, "params": params}) + "\n")
+            server.stdin.flush()
+            for told in map(json.loads, server.stdout):
+                assert "error" not in told, told
+                if until(told):
+                    return
+            raise AssertionError(f"{method}: it ended")
+
+        ask(1, "initialize", {"clientInfo": {"name": "test", "version": "1"}}, lambda told: told.get("id") == 1)
+        server.stdin.write('{"method": "initialized"}\n')
+        ask(2, "thread/resume", {"threadId": thread}, lambda told: told.get("id") == 2)
+        ask(3, "thread/compact/start", {"threadId": thread}, lambda told: told.get("method") == "turn/completed")
+        server.stdin.close()
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from clew import wire
 from clew.core.items import Item
@@ -147,14 +147,17 @@ class Stage:
         return {**given, "CLEW_STORE": str(self.home / "log.db")}
 
     @contextmanager
-    def serving(self, compaction: ClientCompaction = "prevent", **given: Any) -> Iterator[str]:
+    def serving(
+        self, compaction: ClientCompaction = "prevent", summary: Literal["none", "own"] = "none", **given: Any
+    ) -> Iterator[str]:
         """A gateway over the same store, before the same provider."""
         metrics = Metrics()
         store = open_store(str(self.home / "log.db"))
         budget = Budget(window=self.window)
         engine = Engine(store, budget, Settings(listeners=(metrics,), **given))
         known = [Upstream(kind, kind, self.provider.url, KEY) for kind in ("anthropic", "openai", "gemini")]
-        self.gateway = Gateway(engine, Upstreams(known), GatewaySettings(compaction=compaction), metrics)
+        told = GatewaySettings(compaction=compaction, summary=summary)
+        self.gateway = Gateway(engine, Upstreams(known), told, metrics)
         with GatewayThread(self.gateway) as self.url:
             yield self.url
         self.told = metrics.text()

@@ -1,11 +1,14 @@
 """opencode through the gateway, in each of the three formats it speaks."""
 
 import json
+import re
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
-from driving import KEY, Model, Stage, stage
+from driving import KEY, PROGRAMS, Model, Stage, stage
 
 from clew.testing import Answer
 from clew.testing.provider import Call
@@ -17,6 +20,11 @@ BIG = "seq -f 'line %g of the count' 1 900"  # 19 kB; of more lines it keeps a p
 
 def opencode(on: Stage, way: str, *arguments: str, window: int = 200_000) -> str:
     """What it says to one prompt."""
+    return on.run("opencode", "run", "-m", MODELS[way], *arguments, env=_settled(on, way, window))
+
+
+def _settled(on: Stage, way: str, window: int) -> dict[str, str]:
+    """Its settings in a file, and what it is told in the environment."""
     named = MODELS[way]
     provider, _, model = named.partition("/")
     given = {"options": {"baseURL": f"{on.url}/v1", "apiKey": KEY}}
@@ -32,8 +40,28 @@ def opencode(on: Stage, way: str, *arguments: str, window: int = 200_000) -> str
     file = on.home / "opencode.json"
     file.write_text(json.dumps(settings))
     off = ("AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD", "SHARE")
-    env = {"OPENCODE_CONFIG": str(file)} | {f"OPENCODE_DISABLE_{what}": "1" for what in off}
-    return on.run("opencode", "run", "-m", named, *arguments, env=env)
+    return {"OPENCODE_CONFIG": str(file)} | {f"OPENCODE_DISABLE_{what}": "1" for what in off}
+
+
+def opencode_compacts(on: Stage, way: str, window: int = 200_000) -> None:
+    """Tell it to compact its newest session, as its screen does."""
+    provider, _, model = MODELS[way].partition("/")
+    env = {**on.env, **_settled(on, way, window)}
+    with subprocess.Popen(
+        [PROGRAMS / "opencode", "serve", "--port", "0"], cwd=on.work, env=env, stdout=subprocess.PIPE, text=True
+    ) as serving:
+        assert serving.stdout
+        url = next(found[0] for line in serving.stdout if (found := re.search(r"http://127\.0\.0\.1:\d+", line)))
+        with urlopen(f"{url}/session") as answer:
+            newest = max(json.load(answer), key=lambda session: session["time"]["updated"])
+        asked = Request(
+            f"{url}/session/{newest['id']}/summarize",
+            json.dumps({"providerID": provider, "modelID": model}).encode(),
+            {"content-type": "application/json"},
+        )
+        with urlopen(asked) as answer:
+            assert json.load(answer) is True
+        serving.terminate()
 
 
 @pytest.mark.parametrize("way", MODELS)

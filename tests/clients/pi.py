@@ -31,6 +31,12 @@ def pi(on: Stage, way: str, *arguments: str, window: int = 200_000, stdin: str =
     return on.run("pi", *chosen, *arguments, env=env, stdin=stdin, until=until)
 
 
+def pi_compacts(on: Stage, way: str) -> None:
+    """Tell it to compact its newest session, as its screen does."""
+    said = pi(on, way, "--mode", "rpc", "-c", stdin='{"type":"compact"}\n', until='"type":"response"')
+    assert '"success":true' in said, said
+
+
 @pytest.mark.parametrize("way", WAYS)
 async def test_hi_a_tool_and_a_resumed_session(way: str, tmp_path: Path) -> None:
     model = Model({"say hi": [], "list amber files": ["echo amber-1; ls"], "and again": ["echo amber-2"]})
@@ -65,8 +71,7 @@ async def test_its_compaction_is_answered_from_the_log(way: str, how: str, tmp_p
     with stage(tmp_path, model) as on, on.serving("answer" if how == "by usage" else "prevent"):
         pi(on, way, "-p", "count amber", window=window)
         if how == "by command":
-            asked, until = '{"type":"compact"}\n', '"type":"response"'
-            assert '"success":true' in pi(on, way, "--mode", "rpc", "-c", stdin=asked, until=until)
+            pi_compacts(on, way)
         assert "Done: what-was-it." in pi(on, way, "-p", "-c", "what was it", window=window)
     on.check()
     assert on.model.summaries == 0

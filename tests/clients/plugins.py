@@ -2,14 +2,17 @@
 
 import json
 import re
+import sqlite3
+import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from driving import Model, Stage, stage
 from installed import clew
-from opencode import MODELS, opencode
-from pi import WAYS, pi
+from opencode import MODELS, opencode, opencode_compacts
+from pi import WAYS, pi, pi_compacts
 
 from clew.testing import Answer
 from clew.testing.provider import Call
@@ -20,6 +23,8 @@ COUNT = "seq -f 'line %g of the count' 1 900"  # 19 kB
 LONG = "seq -f 'line %g of a long count, and of nothing else' 1 1000"  # 45 kB; of more than 50 kB they keep a part
 BOTH = [*(("opencode", way) for way in MODELS), *(("pi", way) for way in WAYS)]
 EACH = [("opencode", "messages"), ("pi", "messages")]
+# Of a later version: messages that nobody knows, and texts that are none.
+ANSWER = '{"id": \'$n\', "messages": [99, {}, "text", null], "text": {"new": 1}}'
 RECALL = {"opencode": "clew_recall", "pi": "recall"}  # what each calls the tool
 CONFIG = {"opencode": ".config/opencode", "pi": "agent"}
 
@@ -116,16 +121,40 @@ async def test_it_does_not_wait_for_a_clew_that_still_starts(client: str, way: s
     assert "result" in acts
 
 
+@pytest.mark.parametrize("how", ["gone", "no clew there", "killed", "another version", "full disk", "locked", "broken"])
 @pytest.mark.parametrize(("client", "way"), EACH)
-async def test_without_clew_it_goes_on_alone_and_is_then_as_it_was(client: str, way: str, tmp_path: Path) -> None:
-    with stage(tmp_path, Model({"list amber": ["echo amber-1"], "and again": ["echo amber-2"]})) as on:
+async def test_on_any_doubt_it_does_what_it_always_did(client: str, way: str, how: str, tmp_path: Path) -> None:
+    own = f'exec {sys.executable} -P -m clew "$@"'
+    command = {
+        "gone": ["/nowhere/clew"],
+        "no clew there": [sys.executable, "-I", "-S", "-m", "clew"],
+        "killed": ["sh", "-c", "read line; kill -9 $$"],
+        "another version": ["sh", "-c", f"while read line; do n=$((n+1)); echo '{ANSWER}'; done"],
+        "full disk": ["sh", "-c", f"ulimit -f 0; {own}", "sh"],
+    }.get(how)
+    steps = [f"echo fact-{n}; {COUNT}" for n in range(5)]
+    model = Model({"count amber": steps, "what was it": [], "and more": []})
+    with stage(tmp_path, model) as on:
         plug(on, client)
         [script] = [*(on.home / CONFIG[client]).rglob("clew.ts")]
         whole = script.read_text()
-        script.write_text(re.sub(r"(const COMMAND: string\[\] = )\[.*?\]", r'\1["/nowhere/clew"]', whole))
-        assert "Done: list-amber." in talk(client, on, way, "list amber")
+        if command:
+            known = re.compile(r"(const COMMAND: string\[\] = )\[.*?\]")
+            script.write_text(known.sub(lambda found: found[1] + json.dumps(command), whole))
+        if how == "broken":
+            (tmp_path / "log.db").write_text("this is no database")
+        with closing(sqlite3.connect(tmp_path / "log.db" if how == "locked" else ":memory:")) as other:
+            other.execute("begin exclusive")
+            assert "Done: count-amber." in talk(client, on, way, "count amber", window=200_000)
+            if client == "opencode":
+                opencode_compacts(on, way)
+            else:
+                pi_compacts(on, way)
+            assert "Done: what-was-it." in talk(client, on, way, "-c", "what was it", window=200_000)
         script.write_text(whole)
         plug(on, client, "--remove")
         assert not script.exists()
-        assert "Done: and-again." in talk(client, on, way, "-c", "and again")
+        assert "Done: and-more." in talk(client, on, way, "-c", "and more", window=200_000)
     on.check()
+    assert model.summaries == 1
+    assert "A summary that the model made." in json.dumps(on.provider.heard[-1].body)

@@ -125,16 +125,20 @@ class PluginConversations:
         return {"text": await preview_of(self._engine, self._scope, event, text, name_in(self._client))}
 
     async def summary(self, asked: PluginQuestion) -> PluginAnswer:
-        """What the client may put in the place of what was said; None: its own model does, or nobody knows."""
+        """What the client may put in the place of what was said; None: nobody knows.
+
+        `own`: its own model is to sum it up, and its `words` are to be told, which become a chapter.
+        """
         thread, own = await self._thread(asked), objects(asked.get("messages"))
         said = [part for _, parts in self._form.units(own) for part in parts]
         if said and await self._is_news(asked["session"], _body(asked, said)):
             await thread.keep(_body(asked, said), "anthropic")
-        if self._is_own:
-            return {"text": None}
+        words = str(asked.get("words") or "")
+        if self._is_own and not words:
+            return {"own": True}
         frame, _ = wire.decode(_body(asked, []), "anthropic")
         focus, kept = str(asked.get("focus") or ""), await self._kept(asked["session"], _body(asked, said))
-        return {"text": await self._compactions.of(self._scope, asked["session"], frame, focus, kept)}
+        return {"text": await self._compactions.of(self._scope, asked["session"], frame, focus, kept, words)}
 
     async def _kept(self, session: str, body: Mapping[str, Any]) -> set[str]:
         """What a client goes on with as it is: all that was said behind what it wants to have summed up."""

@@ -10,7 +10,6 @@ import re
 import socket
 import struct
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -59,6 +58,8 @@ def place(env: Mapping[str, str]) -> ResidentPlace:
     where = folder(env)
     listening = where / f"{name}.sock"
     if len(os.fsencode(listening)) > LONGEST_PATH:
+        import tempfile  # few need it, and it takes a tenth of the time
+
         listening = Path(tempfile.gettempdir()) / f"clew-{os.getuid()}" / f"{name}.sock"
     return ResidentPlace(listening, where / f"{name}.lock", where / "resident.log")
 

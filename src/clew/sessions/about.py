@@ -85,9 +85,9 @@ class Abouts:
             key = scope, first.branch, purges
             about = self._known.get(key)
             if about is None:
-                if first.cause in ("import", "subagent") and kept is None:
+                if kept is None:
                     kept = await self._store.learned(scope, FOLDER_KIND)
-                about, is_whole = await self._read(scope, first, (kept or {}).get(first.name or "", {}))
+                about, is_whole = await self._read(scope, first, kept.get(first.name or "", {}))
                 if is_whole:
                     self._known[key] = about
             found[first.branch] = about

@@ -52,7 +52,7 @@ class Clew {
     }
     const told = await answer
     if (told?.refused) throw new Error(`clew: ${told.refused}`)
-    return told
+    return told && typeof told.text !== "string" ? { ...told, text: undefined } : told
   }
 
   close(): void {
@@ -113,7 +113,8 @@ class Clew {
   }
 }
 
-/** The messages that clew chose: places of own ones, and new ones. */
-function chosen<Message>(own: Message[], view: (number | Message)[]): Message[] {
-  return view.map((one) => (typeof one === "number" ? own[one] : one))
+/** The messages that clew chose: places of own ones, and new ones; undefined where they are not all messages. */
+function chosen<Message>(own: Message[], view: unknown): Message[] | undefined {
+  const all: any[] = Array.isArray(view) ? view.map((one) => (typeof one === "number" ? own[one] : one)) : []
+  return all.length && all.every((one) => (one?.info ?? one)?.role) ? all : undefined
 }

@@ -76,7 +76,8 @@ export const register = (on) => {
       const kept = made.messages.map((row) => own.get(row.handle)).filter((place) => place !== undefined)
       const beside = await ask($, "beside", { ...asked, kept, words: made.messages[at]?.text ?? "" })
       if (!beside?.text) return made
-      return { ...made, messages: made.messages.toSpliced(at + 1, 0, { role: "user", text: beside.text, toolUses: [] }) }
+      const part = { role: "user", text: beside.text, toolUses: [] }
+      return { ...made, messages: chosen(e.messages, made.messages.toSpliced(at + 1, 0, part)) ?? made.messages }
     }
     const rows = told?.messages && chosen(e.messages, told.messages)
     if (!rows) return next(e)

@@ -16,7 +16,7 @@ export const ClewPlugin = async ({ client, directory }: any) => {
   const tools = new Map<string, Told>()
   const models = new Map<string, { model: string; window: number }>() // of each session
   const parents = new Map<string, string>()
-  const summaries = new Map<string, string>() // that clew wrote, until opencode has them
+  const summaries = new Map<string, string>() // that clew wrote, until opencode has them; "": its model writes
   const skipped = new Set<string>() // sessions whose next messages are for a summary that clew wrote
 
   /** The tokens that a request may have before opencode compacts by itself. */
@@ -81,7 +81,8 @@ export const ClewPlugin = async ({ client, directory }: any) => {
         }
         await learned(session, output.messages)
         const told = await clew.ask("view", { ...about(session), tools: [...tools.values()], messages: output.messages })
-        if (told?.messages) output.messages.splice(0, Infinity, ...chosen(output.messages, told.messages))
+        const messages = chosen<any>(output.messages, told?.messages)
+        if (messages) output.messages.splice(0, Infinity, ...messages)
       }),
     "tool.execute.after": async ({ tool, sessionID, callID, args }: any, output: any) =>
       safely(async () => {
@@ -93,19 +94,20 @@ export const ClewPlugin = async ({ client, directory }: any) => {
     "experimental.session.compacting": async ({ sessionID }: any, output: any) =>
       safely(async () => {
         const told = await clew.ask("summary", about(sessionID))
+        if (told?.text || told?.own) summaries.set(sessionID, told.text ?? "")
         if (!told?.text) return
-        summaries.set(sessionID, told.text)
         skipped.add(sessionID)
         output.prompt = DONE
       }),
     "experimental.text.complete": async ({ sessionID, messageID }: any, output: any) =>
       safely(async () => {
-        const summary = summaries.get(sessionID)
-        if (!summary) return
+        if (!summaries.has(sessionID)) return
         const { data } = await client.session.message({ path: { id: sessionID, messageID } })
         if (data && data.info.summary !== true) return
+        const summary = summaries.get(sessionID)
         summaries.delete(sessionID)
-        output.text = summary
+        const told = summary ? undefined : await clew.ask("summary", { ...about(sessionID), words: output.text })
+        output.text = summary || told?.text || output.text
       }),
   }
 }

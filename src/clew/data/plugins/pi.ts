@@ -1,6 +1,6 @@
 // pi's session file keeps every entry; here it is decided which messages a request has.
 
-import { convertToLlm, type ExtensionAPI, type ExtensionContext } from "@earendil-works/pi-coding-agent"
+import { compact, convertToLlm, type ExtensionAPI, type ExtensionContext } from "@earendil-works/pi-coding-agent"
 import { Type } from "typebox"
 
 const RESERVE = 16_384 // tokens that pi keeps free unless its settings say otherwise
@@ -59,7 +59,8 @@ export default function (pi: ExtensionAPI) {
     safely(async () => {
       const asked = { ...about(context), tools: declared(), messages: sent(event.messages) }
       const told = await started(context).ask("view", asked)
-      return told?.messages ? { messages: chosen(event.messages, told.messages) } : undefined
+      const messages = chosen(event.messages, told?.messages)
+      return messages && { messages }
     }),
   )
 
@@ -80,7 +81,18 @@ export default function (pi: ExtensionAPI) {
       const messages = sent([...messagesToSummarize, ...turnPrefixMessages])
       const asked = { ...about(context), tools: declared(), messages, focus: event.customInstructions }
       const told = await started(context).ask("summary", asked)
-      return told?.text ? { compaction: { summary: told.text, firstKeptEntryId, tokensBefore } } : undefined
+      if (told?.text) return { compaction: { summary: told.text, firstKeptEntryId, tokensBefore } }
+      const { model, modelRegistry } = context
+      const auth = told?.own && model ? await modelRegistry.getApiKeyAndHeaders(model) : undefined
+      if (!model || !auth?.ok) return undefined
+      // What pi does itself, so that clew's part can stand behind it.
+      const { apiKey, baseUrl, env, headers } = auth as Told
+      const asks = baseUrl ? { ...model, baseUrl } : model
+      const { customInstructions: focus, preparation, signal } = event
+      const level = pi.getThinkingLevel()
+      const made = await compact(preparation, asks, apiKey, headers, focus, signal, level, undefined, env)
+      const whole = await started(context).ask("summary", { ...asked, words: made.summary })
+      return { compaction: whole?.text ? { ...made, summary: whole.text } : made }
     }),
   )
 

@@ -79,6 +79,8 @@ _NAMED_MONTH = "|".join(sorted(map(re.escape, _MONTH), key=len, reverse=True))
 _SCANNED = re.compile(
     # A line break inside quoted JSON is no letter of the next word; nothing else begins with what stands around words.
     r"(?P<skip>\\[nrt]|[\s\"'`(){}\[\]<>|=,;:*]+)"
+    # Most words, before all that they are not is tried; one before a digit may be a month.
+    r"|(?P<word>[A-Za-z]++(?![\w./@+~:-]|,?\s(?:de\s)?\d))"
     r"|(?P<url>\b(?:https?|ftp|wss?)://[^\s\"'<>`)\]}|\\]+)"
     r"|(?P<date>(?<![\w.])(?:1[6-9]|20)\d\d(?:[-/.]\d\d?[-/.]\d\d?(?!\d)(?:[T ]\d\d:\d\d)?|-(?:0\d|1[0-2])(?![\w-])"
     r"|\s?[年년]\s?\d\d?\s?[月월](?:\s?\d\d?\s?[日号號일])?)"
@@ -158,7 +160,7 @@ def written(token: ExactToken) -> str:
 
 def stems(text: str) -> set[str]:
     """The content words of a text by their first letters; where there are no spaces, by pairs of signs."""
-    return set[str]().union(*map(_stems, _LETTERS.findall(plain(text).lower())))
+    return set[str]().union(*map(_stems, {*_LETTERS.findall(plain(text).lower())}))
 
 
 @remembers(1 << 16)
@@ -243,15 +245,17 @@ def text_of(text: str, name: str = "") -> str:
 
 
 def _keys(text: str, known: dict[str, frozenset[str]]) -> set[str]:
-    found = set[str]()
+    found, marks = set[str](), set[str]()
     for match in _SCANNED.finditer(text):
         if (kind := str(match.lastgroup)) == "skip":
             continue
         chunk = match.group().rstrip(_CLOSING) if kind == "url" else match.group()
-        mark = chunk if kind == "chunk" else f"{kind} {chunk}"
-        if (keys := known.get(mark)) is None:
-            keys = known[mark] = frozenset(_keys_of(kind, chunk))
-        found |= keys
+        mark = chunk if kind in ("word", "chunk") else f"{kind} {chunk}"
+        if mark not in marks:
+            marks.add(mark)
+            if (keys := known.get(mark)) is None:
+                keys = known[mark] = frozenset(_keys_of(kind, chunk))
+            found |= keys
         if kind == "date" and (also := _ALSO.search(text, max(0, match.start() - 8), match.start())):
             found |= {f"d{month}-{int(also[1])}" for _, month, day in _dates(chunk) if day}
     for match in _GROUPS.finditer(text):  # a telephone number, however it is parted
@@ -325,7 +329,7 @@ def _host(address: str) -> str:
 
 
 def _squashed(name: str) -> str:
-    return "".join(c for c in name if c.isalnum()).lower()
+    return (name if name.isalnum() else "".join(filter(str.isalnum, name))).lower()
 
 
 # --- a text -----------------------------------------------------------------------------------------------------------
@@ -346,7 +350,7 @@ def tokens(line: str) -> Iterator[ExactToken]:
                 yield from _number(chunk, bool(_ABOUT.search(line[max(0, match.start() - 20) : match.start()])))
             case "url":
                 yield _name("url", chunk.rstrip(_CLOSING))
-            case "chunk":
+            case "word" | "chunk":
                 marked = any(start < match.start() < stop for start, stop in marks)
                 yield from _named(chunk, marked)
 
