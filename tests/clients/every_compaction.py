@@ -48,7 +48,7 @@ class Compacting(NamedTuple):
 
 
 def _claude(on: Stage, again: bool, text: str, window: str = "200000") -> None:
-    env = {"CLAUDE_CODE_MAX_OUTPUT_TOKENS": "4000", "CLAUDE_CODE_AUTO_COMPACT_WINDOW": window}
+    env: dict[str, Any] = {"CLAUDE_CODE_MAX_OUTPUT_TOKENS": "4000", "CLAUDE_CODE_AUTO_COMPACT_WINDOW": window}
     claude(on, *(["-c"] if again else []), text, **env)
 
 
