@@ -354,6 +354,21 @@ async def test_who_leaves_the_figures_out_of_a_record_that_is_told_anew_is_not_b
         assert (await write(ScriptedModel([answer])).write([old])).faults == faults
 
 
+async def test_a_record_that_is_told_anew_may_keep_lines_of_what_it_was() -> None:
+    told = [f"- The {name} depots of {name}ville saved {n * 7 + 3}.{n} percent." for n, name in enumerate(NAMES)]
+    (_, new), view = two_parts()
+    old = asked([*SAID, Item("text", "assistant", "\n".join(told))])
+    shown = replace(old.nodes[0], item=Item("summary", "user", "\n".join(told[:4])))
+    old = old._replace(blocks=("\n".join(told),), shown=(shown,), tokens=400, size=300)
+    made = replace(view, nodes=(shown, *view.nodes[len(SAID) :]))
+    full = "\n".join(told[::2])
+    model = ScriptedModel([f"<line>It went on.</line><short>{told[0]}</short><full>{full}</full>\n{GOOD}"])
+    written = await write(model).write([old, new], ReaderKnows(after=made, window=32_000))
+    assert told[-1] in model.prompts[0].text, "what is not in view is beside the question"
+    assert not written.faults
+    assert written.chapters[0].texts[0] == full
+
+
 async def test_what_code_added_goes_before_words_of_a_model_where_a_record_is_told_anew() -> None:
     (old, new), _ = two_parts()
     own = [f"- Programme {n} of town {n + 7} saved {n + 31} percent." for n in range(20)]
