@@ -340,7 +340,9 @@ def test_the_newest_state_is_resumed_with_its_tail(clew: Shell, made: tuple[Path
 def test_a_fork_goes_on_by_itself(clew: Shell, made: tuple[Path, list[View]]) -> None:
     sent = made[1][2]
     done = clew("fork", "run", "other", "--call", 3)
-    assert done.stdout == "other continues from run.4, call 3: requests with session='other' add to it\n"
+    assert (
+        done.stdout == "other continues from run.4, call 3: requests with its history and session='other' add to it\n"
+    )
     assert json.loads(clew("resume", "other").stdout) == body(sent)
     more = json.loads(clew("fork", "other", "more", "--json").stdout)
     assert (more["name"], more["cause"], more["number"]) == ("more", "fork", 1)

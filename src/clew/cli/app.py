@@ -263,7 +263,10 @@ def seek_store(where: str | None) -> None:
     """Where nobody named a store and none was made yet, there is nothing to list."""
     store = configured().store
     if where is None and isinstance(store, Path) and not store.exists():
-        raise Nothing("no conversations yet: `clew demo` makes one; `clew chat`, `clew serve` and `clew import` yours")
+        raise Nothing(
+            f"no conversations yet in {store}: `clew demo` makes one; `clew chat`, `clew serve` and `clew import` "
+            'yours. What `clew.wrap(client, "agent.db")` keeps is seen with --store agent.db'
+        )
 
 
 @asynccontextmanager

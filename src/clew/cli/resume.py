@@ -111,4 +111,4 @@ async def fork(
         return
     at = "" if call is None else f", call {call}"
     told = f"{words(made.name)} continues from {numbered(made.source)}{at}"
-    typer.echo(f"{told}: requests with session={made.name!r} add to it")
+    typer.echo(f"{told}: requests with its history and session={made.name!r} add to it")

@@ -70,9 +70,14 @@ def wrap(
     """Return a client of the same type whose requests always fit the window; nothing is lost.
 
     `client` is one of `openai`, `anthropic` or `google-genai`; `engine` an `Engine`, or the path of a store; `window`
-    the models' window, if not the known one. `session` names the conversation; without it, clew recognises one by its
-    history. `tools=True` offers the model `recall` in every request, `False` in none; by default in requests that have
-    tools. clew answers those calls, and the caller does not see them.
+    the models' window, if not the known one. Send the whole list of messages each time. `session` names the
+    conversation, for a client that has only one; without it, clew recognises each by its history. `scope` keeps users
+    apart. `tools=True` offers the model `recall` in every request, `False` in none; by default in requests that have
+    tools. clew answers those calls, and the caller does not see them. `method="llm"` leaves it to the model `when` to
+    compact, and `how`.
+
+    Now and then the client's own model is asked for a summary, which its provider charges; CLEW_SUMMARY_MODEL=none has
+    code write it.
 
     >>> from openai import OpenAI
     >>> client = clew.wrap(OpenAI(api_key="yours"), "agent.db", window=8_000)
