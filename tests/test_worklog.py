@@ -10,7 +10,6 @@ from clew.core.items import Item
 from clew.steps.worklog.acts import act_of, command_act
 from clew.steps.worklog.changes import change, patched
 from clew.steps.worklog.choosing import LogLine, Weights, merged, ranked
-from clew.steps.worklog.lines import corrected
 from clew.steps.worklog.log import Log
 from clew.steps.worklog.refusals import REFUSED_HEADING
 from clew.steps.worklog.requests import WorkRequest, WorkStep, requests
@@ -115,13 +114,6 @@ def test_lines_of_one_form_are_one_line_that_tells_what_differs() -> None:
     assert sum(line.times for line in many) == 60
     same = [LogLine("act", "ran `make`", 1.0, n) for n in range(3)]
     assert [line.text for line in merged(same)] == ["ran `make` (3 times)"]
-
-
-def test_an_act_is_corrected_by_the_same_act_alone() -> None:
-    said = "resume_line C1 L2: active", "refuel_data C1 L2: 2 GB added", "resume_line C1 L2: active, 15.1 GB used"
-    resumed, refuelled, again = lines = [LogLine("act", text, 1.0, n) for n, text in enumerate(said)]
-    corrected(lines)
-    assert (resumed.follow, refuelled.follow) == (again, None)
 
 
 def test_no_old_value_is_told_without_the_new_one() -> None:

@@ -270,8 +270,6 @@ def corrected(lines: Sequence[LogLine]) -> None:
                 if later > n and lines[later].message != line.message:
                     shared[later] = shared.get(later, 0) + 1
         also = [later for later, often in shared.items() if often >= max(2, ALIKE * len(named))]
-        if line.who == "act":  # what was done is taken back by the same act, if at all
-            also = [later for later in also if lines[later].text.split()[:1] == line.text.split()[:1]]
         also = [later for later in also if any(map(DIGIT.search, lines[later].words - line.words))]
         if also:
             line.follow = lines[max(also)]
