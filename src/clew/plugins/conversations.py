@@ -95,7 +95,7 @@ class PluginConversations:
                 self._marked[own] = True
                 if self._client in FULL_LOGS:
                     await self._engine.store.learn(self._scope, PLUGGED_KIND, own, {"client": self._client})
-                if folder := asked.get("folder"):
+                if own and (folder := asked.get("folder")):
                     await hold(self._engine.store, self._scope, self._name(own), str(folder))
             named = {"session": self._name(own), "parent": self._name(asked.get("parent")), "own_name": own}
             return await act({**asked, **named})

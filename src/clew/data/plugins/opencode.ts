@@ -103,7 +103,7 @@ export const ClewPlugin = async ({ client, directory }: any) => {
       safely(async () => {
         if (!summaries.has(sessionID)) return
         const { data } = await client.session.message({ path: { id: sessionID, messageID } })
-        if (data && data.info.summary !== true) return
+        if (data ? data.info.summary !== true : !summaries.get(sessionID)) return
         const summary = summaries.get(sessionID)
         summaries.delete(sessionID)
         const told = summary ? undefined : await clew.ask("summary", { ...about(sessionID), words: output.text })

@@ -197,10 +197,6 @@ class _Work:
         more = "" if self.author.prompt else questions.several(parts, language)
         return f"{asked}\n\n{more}" if more else asked
 
-    def _prompts(self) -> str:
-        """What is asked without what it is asked about: a record that is told anew keeps lines of that."""
-        return self.author.prompt or "\n".join(map(questions.instruction, questions.INSTRUCTIONS))
-
     async def _asked(self, prompt: Prompt, parts: Sequence[ChapterStretch], asked: str, read: int) -> None:
         allowance = self.author.allowance
         tokens = read + self.counter.text(asked)
@@ -261,7 +257,7 @@ class _Work:
         ids, nodes = tuple(n.id for n in part.nodes), part.nodes
         unused = Chapter(ids, (), self.author.name, (), asked, reply.text)
         source = part.tokens if part.blocks else sum(self.counter.item(n.item) for n in nodes)
-        if wrong := answers.flaw(reply, source, part.size, self._prompts(), self.language, self.counter.text):
+        if wrong := answers.flaw(reply, source, part.size, self.question([part]), self.language, self.counter.text):
             return ReadPart(unused, (), wrong)
         # Not sooner: to compile what it looks for takes a tenth of a second, and most processes ask no model.
         from clew.steps.chapters.exact import KeysOfTexts

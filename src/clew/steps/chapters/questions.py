@@ -27,9 +27,6 @@ class Chunk(NamedTuple):
     tokens: int
 
 
-INSTRUCTIONS = "after", "chapter", "parts", "earlier"
-
-
 def instruction(name: str) -> str:
     """A prompt as it ships: `chapter`, and what leads to it `after` a request that was just sent."""
     return (files("clew.steps.chapters") / "prompts" / f"{name}.md").read_text(encoding="utf-8")

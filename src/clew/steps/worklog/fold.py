@@ -16,6 +16,7 @@ from clew.steps.shares import log_share, shortened
 from clew.steps.worklog.blocks import Block, added, evenly, shorter
 from clew.steps.worklog.history import LEAST_BLOCK, History, runs
 from clew.steps.worklog.levels import Blocks, changed, lowered, rows
+from clew.steps.worklog.wording import indented
 from clew.steps.worklog.writing import BlockWriter
 
 SMALL = 1_500  # tokens of originals that a block has before it ends at the next request
@@ -25,6 +26,7 @@ LEAST_RATIO = 0.05  # where the room is small and older blocks would lose words 
 NEWEST = 2.0  # times the share of what it stands for: the newest block by code in a narrow window
 # The same by a model: it tells the record and what is new anew at each fold, so what it leaves out once is gone.
 RATIO_NARROW, NEWEST_NARROW = 0.4, 1 / 3  # of what is folded, as much as it takes to tell it; of the log, beside others
+LEAST_KEPT = 1 / 3  # of a record's words: with room for fewer it is not told anew
 LEAST_CHAPTER = 200  # tokens that a model has for one
 MARGIN = 0.95  # of the room is asked for: a chapter has a heading, too
 SLACK = 0.04  # of the history that may be left empty
@@ -32,7 +34,6 @@ ROUNDS = 6  # of finding how much to fold
 DEEPER = 1.1  # times the size at which a fold begins: by so much it will have been passed when a model has written
 GROWTH = 0.1  # of the room: by so much a history grows until a model has written of it
 SAYS = {"user": "The person said", "said": "The assistant said", "result": "A tool returned"}
-READ_AGAIN = 1 / 8  # of the room: originals of a block by code that a model reads when it tells that anew
 RETRIES = 3  # with less room for words, where all is folded and does not fit
 
 
@@ -112,7 +113,7 @@ class LogFold:
         if stays is not None:  # large results will be previews, and what is free the log has
             rest, self.most = min(rest, stays), max(self.most, self.goal.tokens - stays)
         room, alone = (min(most, max(LEAST_BLOCK, self._room(log, rest))) for log in (self.log, {}))
-        ratio, old_most = RATIO, -1
+        ratio, old_most = RATIO, None
         if target.budget.is_narrow:  # what was written stands as it is: nobody can tell it in other words by then
             ratio, old_most = RATIO_NARROW, min(self.most, self.goal.tokens - (rest if stays is None else stays))
             room = min(most, self._newest_room(old_most)) if self.log else room
@@ -125,7 +126,7 @@ class LogFold:
             found.append(ChapterStretch(tuple(self.view.originals(*run)), tokens, size))
         new = sum(one.size for one in found)
         old = self._old_room(new, self._at_length(self.history.log))
-        old = old if old_most < 0 else min(old, old_most - self.stands - new)
+        old = old if old_most is None else min(old, old_most - self.stands - new)
         return [*self._to_tell_anew(old), *found]
 
     def _at_length(self, log: Blocks) -> int:
@@ -149,24 +150,24 @@ class LogFold:
             some = shorter(self.history.block_tokens, some, history.target.room // 2)
             shown = tuple(self.view.nodes[start:stop])
             told, bare = (
-                tuple(self._read(at, some.get((at, at + 1)), adds) for at in range(start, stop))
+                tuple(self._read(node, some.get((at, at + 1)), adds) for at, node in enumerate(shown, start))
                 for adds in (True, False)
             )
             tokens = self.meter.counter.text("\n".join(told))
-            most = int(MARGIN * room)
+            most, now = int(MARGIN * room), history.log_tokens(self.log[at] for at in self.log if start <= at[0] < stop)
             if not history.target.budget.is_narrow:
-                most = max(most, history.log_tokens(self.log[at] for at in self.log if start <= at[0] < stop))
+                most = max(most, now)
+            elif most < LEAST_KEPT * now:  # much has come that will go again: the record is not told for good in so few
+                continue
             size = max(LEAST_CHAPTER, min(most, int(MARGIN * tokens)))
             nodes = tuple(self.view.originals(start, stop))
             yield ChapterStretch(nodes, tokens, size, told, shown, bare)
 
-    def _read(self, at: int, block: Block | None, adds: bool) -> str:
-        """What stands there, as a model reads it, with what code adds to a model's words or without; of what code told
-        the originals, if they are few."""
+    @staticmethod
+    def _read(node: Node, block: Block | None, adds: bool) -> str:
+        """What stands there, as a model reads it, with what code adds to a model's words or without."""
         if block is None:
-            return _said(self.view.nodes[at])
-        if not block.author and block.stands_for <= READ_AGAIN * self.history.target.room:
-            return "\n".join((f"{block.title}:", *map(_said, self.view.originals(at, at + 1))))
+            return f"{SAYS[voice_of(node.item)]}:\n  {indented(node.item.text, '  ')}"
         return "\n".join((f"{block.title}:", block.text, *(added(block.below.splitlines()) if adds else ())))
 
     def _wanted(self, extent: int, ratio: float = RATIO) -> int:
@@ -309,9 +310,3 @@ class LogFold:
             begin, _, tokens = found[-2]
             found[-2:] = [(begin, found[-1][1], tokens + found[-1][2])]
         return [(begin, end) for begin, end, tokens in found if tokens >= LEAST_BLOCK]
-
-
-def _said(node: Node) -> str:
-    item = node.item
-    says = f"The assistant called {item.name}" if item.kind == "call" else SAYS[voice_of(item)]
-    return f"{says}:\n{item.text}"
