@@ -1,7 +1,6 @@
 """Chapters by a model in a running session: written in the background, kept in the log, missed if they do not come."""
 
 import asyncio
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as with_
@@ -31,7 +30,7 @@ from clew.steps.chapters.allowance import Allowance, CallLimits
 from clew.steps.chapters.author import NOTHING_KNOWN, ReaderKnows
 from clew.steps.chapters.by_model import ByModel
 from clew.steps.chapters.model import Prompt, Reply
-from clew.steps.chapters.questions import WORDS, instruction
+from clew.steps.chapters.questions import instruction
 from clew.steps.chapters.with_chapters import WithChapters
 from clew.steps.worklog.blocks import ADDED, Block, blocks
 from clew.steps.worklog.fold import ChapterStretch
@@ -73,9 +72,7 @@ class Session:
         self.heard: list[events.Event] = []
         self.model, self.waits = model, settings.pop("waits", False)  # for what its model writes, after each turn
         limits = settings.pop("limits", CallLimits())
-        author = (
-            ByModel(model, size=settings.pop("size", 300), seconds=60, allowance=Allowance(limits)) if model else None
-        )
+        author = ByModel(model, size=300, seconds=60, allowance=Allowance(limits)) if model else None
         step = PRESETS["summarizing"]()
         self.store = SQLite(":memory:")
         budget = settings.pop("budget", BUDGET)
@@ -224,43 +221,6 @@ async def test_where_the_room_is_small_older_chapters_are_told_anew_as_one() -> 
     assert told, "one block, in the model's words"
     assert told[0].startswith("[work log, request"), told[0]
     assert asked[0].startswith("requests ") or asked[0].startswith("request "), "of the record, not of originals"
-    await run.close()
-
-
-async def test_in_a_narrow_window_a_model_is_asked_for_all_that_has_room_and_its_record_stands_as_it_was_told() -> None:
-    """What a model leaves out there once is gone, and so is what code would leave out of its words."""
-    asked = list[float]()
-
-    tokens = counter_for("gpt-4o").text
-
-    def script(prompt: Prompt) -> str:
-        parts = asked_of(prompt)
-        sizes = re.findall(r"in full at most ([\d,]+) words", prompt.system) or re.findall(
-            r"<full>.* at most ([\d,]+) words", prompt.system
-        )
-        told = list[str]()
-        asked.append(sum(int(size.replace(",", "")) for size in sizes) / WORDS)
-        for (_, text), size in zip(parts, sizes, strict=True):
-            lines, left = list[str](), int(size.replace(",", "")) / WORDS  # as many tokens
-            for line in text.splitlines():
-                left -= tokens(line) + 1
-                lines += [line] if left > 0 else []
-            told.append(f"<line>{lines[0]}</line><short>{lines[0]}</short><full>{chr(10).join(lines)}</full>")
-        return "\n".join(told)
-
-    limits, small = CallLimits(hourly_calls=999, hourly_tokens=10**9), Budget(4_000, 300, tail=300)
-    run = Session(ScriptedModel(script), limits=limits, waits=True, budget=small, size=4_000)
-    for n, message in enumerate(run.messages):
-        if message["role"] == "tool":  # now little, now much
-            message["content"] = (message["content"] * 3)[: 2_400 if n % 12 == 0 else 200]
-    records = list[Block]()
-    for n in range(1, 120):
-        view = await run.turn(n)
-        records += [block for block, _ in blocks(view).values() if block.author and block.stands_for > 4_000]
-    assert records, "what was told anew"
-    cut = [(len(block.text), len(block.texts[0])) for block in records if len(block.text) < len(block.texts[0])]
-    assert not cut, (len(cut), len(records), cut)
-    assert asked[0] > 400, asked  # while it has all the room, and not a seventh of what it tells of
     await run.close()
 
 

@@ -11,7 +11,7 @@ from clew.core.threads import in_thread
 from clew.core.view import View, originals
 from clew.engine.branch import Branch
 from clew.engine.cue import Cue
-from clew.engine.due import GAIN, HELD, Due, due, part, settled
+from clew.engine.due import HELD, Due, due, part, settled
 from clew.engine.net import before_client, likely, margin, net, previewed, was_asked_to_act
 from clew.engine.pins import hidden, lacks_room, quoted, quotes
 from clew.engine.recall import beside_newest
@@ -26,7 +26,6 @@ from clew.steps.handoff import Handoff
 from clew.steps.protocol import Step
 from clew.steps.sealed import asks_to_compact
 from clew.steps.summarize import aims, briefed, reads
-from clew.steps.worklog.blocks import by_models, is_whole
 from clew.store.protocol import Store
 from clew.store.records import Cause, Method
 from clew.tokens.target import Target
@@ -34,7 +33,6 @@ from clew.wire.convert.demands import may_be_followed
 from clew.wire.rules.binding import is_refused
 
 DECLINED = "declined"  # under which the store keeps what models did not write
-WAYS = 1 / 2, 1.0  # from where a compaction ends to where the next one begins
 ASK_SHARE = 0.4  # of the room: so much is new before a model is asked again
 FITS = 4  # compactions in one turn, should the first leave what is dearer than it seemed
 
@@ -160,7 +158,7 @@ class Compactor:
             return view, found
         view = await self.with_originals(scope, view, aimed)
         expected = branch.ledger.size.expected(view)
-        after = await self._beside_chapters(scope, branch, view, target, aimed, is_asked=why == "done")
+        after = await self._spared(scope, branch, view, target, aimed)
         if after is view:
             return view, found
         found = settled(found, branch, view, after)
@@ -219,32 +217,6 @@ class Compactor:
         last = next((n for n in range(len(said), 0, -1) if said[n - 1].id in told), 0) if told else 0
         new = {place.id for place in said[max(last, branch.ledger.asked) :]}
         return bounds.meter.nodes(n for n in view.nodes if n.id in new).tokens >= ASK_SHARE * bounds.room
-
-    async def _beside_chapters(
-        self, scope: Scope, branch: Branch, view: View, target: Target, aimed: Target, is_asked: bool
-    ) -> View:
-        """The view reduced; in a narrow window no further than leaves what models told as they told it, unless somebody
-        says how far.
-
-        It stops half of the way to the next compaction, or where that would begin if only that keeps a model's words
-        and frees something: of what came since, models will tell, too, and better than code, and what they leave out of
-        a record that they tell anew is gone.
-        """
-        told = {id for chapter in self.chapters(scope, branch) if chapter.texts for id in chapter.ids}
-        has_told = any(n.id in told for n in view.nodes) or bool(by_models(view))
-        goal, threshold = aimed.goal, aimed.threshold
-        if is_asked or target.budget.low is not None or not aimed.budget.is_narrow or not has_told:
-            return await self._spared(scope, branch, view, target, aimed)
-        found: list[View] = []
-        for way in WAYS:
-            tokens = goal.tokens + int(way * max(0, threshold - goal.tokens))
-            after = await self._spared(scope, branch, view, target, with_(aimed, aimed=goal._replace(tokens=tokens)))
-            found.append(after)
-            if all(map(is_whole, by_models(after))):
-                break
-        now, least = (branch.ledger.size.measure(one)[0].tokens for one in (view, found[-1]))
-        is_worth = all(map(is_whole, by_models(found[-1]))) and least < (1 - GAIN) * now
-        return found[-1] if is_worth else found[0]
 
     def _is_early(self, scope: Scope, branch: Branch, view: View, target: Target) -> bool:
         """Whether a fold can wait until there is enough for a model to write of: no chapter is there to be used."""

@@ -29,8 +29,6 @@ def verbatim(target: Target) -> int:
 
 def shortened(target: Target, most: int, new: int) -> int:
     """Tokens that older chapters are made to take, where they may have so `most` beside so many `new` ones."""
-    if target.budget.is_narrow:
-        return max(0, most)
     if target.budget.is_small:
         return max(0, min(most, max(int(SHORTENED_SMALL * history(target)), most - new)))
     return max(0, min(most, int(SHORTENED * history(target))))

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 SIZE = 4_000  # tokens of a chapter, at most
 SECONDS = 120.0  # for one answer
 ANSWER = 3  # times the size that an answer may take: three lengths, and thoughts
-LEAST_ANSWER = 1.5  # the same, where its window is nearly full: the lengths alone
+LEAST_ANSWER = 2  # the same, where its window is nearly full
 LEAST_SHARE = 1 / 2  # of the size that a chapter is to have, where its window leaves less for it
 SHARES_TOLD = 1, 1 / 2, 1 / 4, 0  # of what is told anew, where its window leaves less for that
 SLACK = 0.9  # of the window: our count may not be the model's own

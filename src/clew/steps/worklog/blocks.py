@@ -153,16 +153,6 @@ def author(edit: Edit) -> str:
     return (_name(edit.evidence[LOG].get("author", "")) or CODE) if LOG in edit.evidence else ""
 
 
-def by_models(view: View) -> list[Block]:
-    """The blocks of a view that models wrote."""
-    return [block for block, _ in blocks(view).values() if block.author]
-
-
-def is_whole(block: Block) -> bool:
-    """Whether it has all the words that it was written with."""
-    return block.text == block.longest.text
-
-
 def _name(author: str) -> str:
     """On one line: whoever names a model, or wrote a file that was imported, adds no line of ours."""
     return _MARKS.sub(" ", author)[:AUTHOR].strip()

@@ -23,10 +23,7 @@ SMALL = 1_500  # tokens of originals that a block has before it ends at the next
 WORTH = 300  # tokens that a block has, more or less: with less room there are fewer and longer ones
 RATIO = 0.15  # of what is folded: so much its blocks take, more or less
 LEAST_RATIO = 0.05  # where the room is small and older blocks would lose words for it
-NEWEST = 2.0  # times the share of what it stands for: the newest block by code in a narrow window
-# The same by a model: it tells the record and what is new anew at each fold, so what it leaves out once is gone.
-RATIO_NARROW, NEWEST_NARROW = 0.4, 1 / 3  # of what is folded, as much as it takes to tell it; of the log, beside others
-LEAST_KEPT = 1 / 3  # of a record's words: with room for fewer it is not told anew
+NEWEST = 2.0  # times the share of what it stands for: the newest block in a narrow window, where all older ones share
 LEAST_CHAPTER = 200  # tokens that a model has for one
 MARGIN = 0.95  # of the room is asked for: a chapter has a heading, too
 SLACK = 0.04  # of the history that may be left empty
@@ -113,21 +110,15 @@ class LogFold:
         if stays is not None:  # large results will be previews, and what is free the log has
             rest, self.most = min(rest, stays), max(self.most, self.goal.tokens - stays)
         room, alone = (min(most, max(LEAST_BLOCK, self._room(log, rest))) for log in (self.log, {}))
-        ratio, old_most = RATIO, None
-        if target.budget.is_narrow:  # what was written stands as it is: nobody can tell it in other words by then
-            ratio, old_most = RATIO_NARROW, min(self.most, self.goal.tokens - (rest if stays is None else stays))
-            room = min(most, self._newest_room(old_most)) if self.log else room
         found = list[ChapterStretch]()
         for run in runs([group for group in self.free[:extent] if group not in self.history.chapters]):
             tokens = self.history.tokens_of(run)
             share = MARGIN * tokens / max(1, gone)
             least = min(int(LEAST_RATIO * tokens), int(share * alone))  # older blocks can lose words for so many
-            size = max(LEAST_CHAPTER, least, min(int(ratio * tokens), int(share * room)))
+            size = max(LEAST_CHAPTER, least, min(int(RATIO * tokens), int(share * room)))
             found.append(ChapterStretch(tuple(self.view.originals(*run)), tokens, size))
         new = sum(one.size for one in found)
-        old = self._old_room(new, self._at_length(self.history.log))
-        old = old if old_most is None else min(old, old_most - self.stands - new)
-        return [*self._to_tell_anew(old), *found]
+        return [*self._to_tell_anew(self._old_room(new, self._at_length(self.history.log))), *found]
 
     def _at_length(self, log: Blocks) -> int:
         """Tokens of blocks, each at its greatest length."""
@@ -150,42 +141,32 @@ class LogFold:
             some = shorter(self.history.block_tokens, some, history.target.room // 2)
             shown = tuple(self.view.nodes[start:stop])
             told, bare = (
-                tuple(self._read(node, some.get((at, at + 1)), adds) for at, node in enumerate(shown, start))
+                tuple(self._said(node, some.get((at, at + 1)), adds) for at, node in enumerate(shown, start))
                 for adds in (True, False)
             )
             tokens = self.meter.counter.text("\n".join(told))
-            most, now = int(MARGIN * room), history.log_tokens(self.log[at] for at in self.log if start <= at[0] < stop)
-            if not history.target.budget.is_narrow:
-                most = max(most, now)
-            elif most < LEAST_KEPT * now:  # much has come that will go again: the record is not told for good in so few
-                continue
-            size = max(LEAST_CHAPTER, min(most, int(MARGIN * tokens)))
+            now = self.history.log_tokens(self.log[at] for at in self.log if start <= at[0] < stop)
+            size = max(LEAST_CHAPTER, min(max(now, int(MARGIN * room)), int(MARGIN * tokens)))
             nodes = tuple(self.view.originals(start, stop))
             yield ChapterStretch(nodes, tokens, size, told, shown, bare)
 
     @staticmethod
-    def _read(node: Node, block: Block | None, adds: bool) -> str:
+    def _said(node: Node, block: Block | None, adds: bool) -> str:
         """What stands there, as a model reads it, with what code adds to a model's words or without."""
         if block is None:
-            return f"{SAYS[voice_of(node.item)]}:\n  {indented(node.item.text, '  ')}"
+            return f"{SAYS[voice_of(node.item)]}:\n  {indented(node.item.text)}"  # only who speaks begins at the margin
         return "\n".join((f"{block.title}:", block.text, *(added(block.below.splitlines()) if adds else ())))
 
     def _wanted(self, extent: int, ratio: float = RATIO) -> int:
         """Tokens for blocks of so many groups."""
         told = {at: chapter for at, chapter in self.history.chapters.items() if at in self.free[:extent]}
         others = sum(size.tokens for at, size in zip(self.free, self.sizes[:extent], strict=False) if at not in told)
-        by_models = sum(self.meter.counter.text(one.texts[0]) for one in told.values())
+        want = int(ratio * others) + sum(self.meter.counter.text(one.texts[0]) for one in told.values())
         if self.log and self.history.target.budget.is_narrow:
-            every = sum(size.tokens for size in self.sizes[:extent])
-            every += sum(block.stands_for for block in self.history.log.values())
-            ratio = min(ratio, max(LEAST_RATIO, NEWEST * (self.most - self.stands) / max(1, every)))
-            by_models = min(by_models, self._newest_room(self.most))
-        return int(ratio * others) + by_models
-
-    def _newest_room(self, most: int) -> int:
-        """Tokens in a narrow window for what a model writes of what is new, in a log of at most so many."""
-        room = most - self.stands
-        return max(LEAST_BLOCK, int(NEWEST_NARROW * room), room - self._at_length(self.history.merged(self.log)))
+            new = sum(size.tokens for size in self.sizes[:extent])
+            every = new + sum(block.stands_for for block in self.history.log.values())
+            want = min(want, int(max(LEAST_RATIO, NEWEST * (self.most - self.stands) / max(1, every)) * new))
+        return want
 
     def _shortened(self, extent: int, lacking: int = 0) -> Blocks:
         """The blocks so far, in fewer words if those of so many groups more have no room beside them."""
@@ -255,9 +236,7 @@ class LogFold:
         free = self.goal.tokens - rest - self.history.log_tokens(log.values())
         if is_small:  # the old ones have what new ones leave, up to their full length
             room = max(min(room, want), room - self._at_length(log) + self.history.log_tokens(log.values()))
-        full = extent < len(self.free)  # more can be folded instead
-        if full and self.history.target.budget.is_narrow:  # by code: there the record has its words before what is new
-            full, room = False, max(room, want)
+        full = extent < len(self.free)
         made = self.writing.written(spans, max(LEAST_BLOCK // 2, room), self.stands, free, full=full)
         return self._with_left(log, made) if made else []
 
